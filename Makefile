@@ -1,0 +1,57 @@
+# Every target makes its own virtual environment; nothing but python3 and make is needed beforehand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# The matrices are small and the work runs in several processes: more BLAS threads only get in each other's way.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.PHONY: help demo test lint format docs clean
+.NOTPARALLEL:
+
+help:
+	@echo "make demo    PSLB against OFUL, LinTS and SOFUL: a regret figure and a table"
+	@echo "make test    lint, types, tests and documentation, as the CI runs them"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff rewrite the code"
+	@echo "make docs    the documentation site, in site/"
+	@echo "make clean   remove everything that the targets made"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "eigenbandits needs Python 3.11 or newer: run 'make PYTHON=/path/to/python3.11 ...'."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable ".[cli,plot]"
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable ".[dev,cli,plot,docs]"
+	@touch $@ $(VENV)/.installed-demo
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/eigenbandits demo
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(BIN)/pytest -n 2
+	$(MAKE) --no-print-directory docs
+
+docs: $(VENV)/.installed-test
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
