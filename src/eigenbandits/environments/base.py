@@ -1,0 +1,107 @@
+"""What an environment offers: instances drawn by seed, each an endless and repeatable stream of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from eigenbandits.inputs import Array
+
+if TYPE_CHECKING:
+    from eigenbandits.theory import Structure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One decision set, what each of its actions is worth, and the randomness that the reward will use.
+
+    The randomness is drawn before anyone chooses, so that every policy meets the same luck: with additive
+    noise the same number is added whichever action is taken; with two-valued rewards the same uniform number
+    decides.
+
+    Attributes
+    ----------
+    actions : ndarray of shape (K, d)
+        The decision set.
+    values : ndarray of shape (K,)
+        The expected reward of each action.
+    noise : float
+        What is added to the value of the chosen action; with `outcomes`, a uniform number in [0, 1) instead.
+    outcomes : (float, float) or None
+        The low and the high reward when rewards take two values only. None when noise is additive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenbandits.environments import Round
+    >>> round_ = Round(np.eye(2), np.array([0.25, 0.75]), noise=-0.5)
+    >>> round_.reward(1), round_.best
+    (0.25, 0.75)
+    >>> coin = Round(np.eye(2), np.array([0.25, 0.75]), noise=0.6, outcomes=(0.0, 1.0))
+    >>> coin.reward(0), coin.reward(1)
+    (0.0, 1.0)
+    """
+
+    actions: Array
+    values: Array
+    noise: float
+    outcomes: tuple[float, float] | None = None
+
+    def reward(self, index: int) -> float:
+        """Return the reward of the action in row `index`."""
+        if not 0 <= index < len(self.values):
+            raise IndexError(f"index is {index}; expected a row from 0 to {len(self.values) - 1}.")
+        value = float(self.values[index])
+        if self.outcomes is None:
+            return value + self.noise
+        low, high = self.outcomes
+        return high if low + (high - low) * self.noise < value else low
+
+    @property
+    def best(self) -> float:
+        """The expected reward of the best action."""
+        return float(self.values.max())
+
+
+class Instance(Protocol):
+    """One drawn problem: a hidden θ*, and a stream of rounds that is the same each time it is started."""
+
+    @property
+    def theta(self) -> Array:
+        """The hidden θ* of shape (d,): expected rewards are ``actions @ theta`` plus a constant."""
+
+    @property
+    def basis(self) -> Array:
+        """An orthonormal basis of the hidden subspace, of shape (d, m): the columns of the paper's V."""
+
+    @property
+    def structure(self) -> Structure | None:
+        """The constants of the paper's Assumption 1, or None where it does not hold."""
+
+    @property
+    def noise(self) -> float:
+        """The sub-Gaussian constant R of the rewards."""
+
+    @property
+    def action_bound(self) -> float | None:
+        """A bound L on the norm of every action, or None where there is none."""
+
+    @property
+    def theta_bound(self) -> float:
+        """A bound S on the norm of θ*."""
+
+    def rounds(self) -> Iterator[Round]:
+        """Start the stream from its first round; it never ends."""
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A family of problems, one for each seed."""
+
+    @property
+    def name(self) -> str:
+        """A short name for tables and figures."""
+
+    def instance(self, seed: int) -> Instance:
+        """Draw the problem that belongs to a seed."""
