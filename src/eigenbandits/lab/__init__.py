@@ -1,0 +1,5 @@
+"""Running policies on environments and keeping what happened."""
+
+from eigenbandits.lab.run import Trace, run
+
+__all__ = ["Trace", "run"]
