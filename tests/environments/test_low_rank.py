@@ -40,7 +40,7 @@ def test_covariance_is_that_of_the_model(vectors, spread):
     centred = actions - instance.mean
     n = len(actions) // 2  # duplicates carry half the information
     top = environment.eigenvalues[0] + environment.sigma2
-    # Each entry is a mean of n products whose standard deviation is at most √3 × the top variance, because the
+    # Each entry is a mean of n products whose standard deviation is at most √3 × the top variance, as the
     # coordinates of these vectors have fourth moments below 3 × variance²; five standard errors.
     tolerance = 5 * math.sqrt(3) * top / math.sqrt(n)
     np.testing.assert_allclose(centred.T @ centred / len(actions), expected, rtol=0, atol=tolerance)
