@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
+# The theme advertises its successor on every build.
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help demo test lint format docs clean
 .NOTPARALLEL:
