@@ -261,9 +261,7 @@ class LowRankInstance:
         block = max(1, min(_BLOCK_ROUNDS, _BLOCK_NUMBERS // (env.arms * (env.dim + env.rank))))
         loadings = np.sqrt(env.eigenvalues)[:, None] * self.basis.T
         while True:
-            latent, perturbation = draw(
-                env.vectors, directions, lengths, (block, env.arms), env.rank, env.dim
-            )
+            latent, perturbation = draw(env.vectors, directions, lengths, (block, env.arms), env.rank, env.dim)
             actions = latent @ loadings
             actions += math.sqrt(env.sigma2) * perturbation
             actions += self.mean

@@ -1,0 +1,20 @@
+"""The named algorithms: each a subspace, a belief and a rule."""
+
+from eigenbandits.algorithms.linear import CBRAP, CBSCFD, OFUL, SOFUL, LinTS, LinUCB
+from eigenbandits.algorithms.pslb import PSLB, ProjectedThompson
+from eigenbandits.algorithms.simple import EpsilonGreedy, Greedy, Oracle, Random
+
+__all__ = [
+    "CBRAP",
+    "CBSCFD",
+    "OFUL",
+    "PSLB",
+    "SOFUL",
+    "EpsilonGreedy",
+    "Greedy",
+    "LinTS",
+    "LinUCB",
+    "Oracle",
+    "ProjectedThompson",
+    "Random",
+]

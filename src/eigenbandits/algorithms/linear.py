@@ -1,0 +1,233 @@
+"""The linear bandits that PSLB is judged against, each with its reference."""
+
+from __future__ import annotations
+
+from eigenbandits.belief import Ambient, Projected, Sketched
+from eigenbandits.policy import Policy
+from eigenbandits.rules import Optimism, Thompson
+from eigenbandits.subspace import RandomProjection, Whole
+
+
+class OFUL(Policy):
+    """Optimism over the ellipsoid around the ridge estimate, in closed form: O(Kd²) to choose, O(d²) to learn.
+
+    Parameters
+    ----------
+    noise, theta_bound, action_bound, ridge, delta, center, seed
+        As for `PSLB`.
+    radius
+        "logdet": the tightest radius of its paper; "paper": the worst-case form, with log(1 + tL²/(mλ)) as Lale et
+        al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
+    rank
+        m for "paper".
+
+    References
+    ----------
+    Abbasi-Yadkori, Pál, Szepesvári. Improved Algorithms for Linear Stochastic Bandits. NeurIPS 2011.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float,
+        theta_bound: float = 1.0,
+        action_bound: float | None = None,
+        ridge: float = 1.0,
+        delta: float = 0.01,
+        radius: str = "logdet",
+        rank: int | None = None,
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.theta_bound = theta_bound
+        self.action_bound = action_bound
+        self.ridge = ridge
+        self.delta = delta
+        self.radius = radius
+        self.rank = rank
+        self.center = center
+        self.seed = seed
+        belief = Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank)
+        self._compose(Whole(center), belief, Optimism(), seed)
+
+
+class LinUCB(Policy):
+    """The same choice with a free multiplier in the place of the radius, as most practice has it.
+
+    Parameters
+    ----------
+    multiplier
+        The factor on ‖x‖_{Z⁻¹}, often written α.
+    ridge, center, seed
+        As for `PSLB`.
+
+    References
+    ----------
+    Li, Chu, Langford, Schapire. A Contextual-Bandit Approach to Personalized News Article Recommendation. WWW 2010.
+    """
+
+    def __init__(
+        self, *, multiplier: float = 1.0, ridge: float = 1.0, center: str = "none", seed: int | None = None
+    ) -> None:
+        self.multiplier = multiplier
+        self.ridge = ridge
+        self.center = center
+        self.seed = seed
+        self._compose(Whole(center), Ambient(0.0, ridge=ridge, radius=multiplier), Optimism(), seed)
+
+
+class LinTS(Policy):
+    """Thompson sampling in the whole space: O(d²) per draw.
+
+    Parameters
+    ----------
+    noise, ridge, center, seed
+        As for `PSLB`.
+    scale
+        Width of the posterior; None takes the noise R, the Bayesian posterior for Gaussian noise.
+    propensity_draws
+        Models that estimate the probability of each choice; 0 leaves it out.
+
+    References
+    ----------
+    Agrawal, Goyal. Thompson Sampling for Contextual Bandits with Linear Payoffs. ICML 2013.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float,
+        scale: float | None = None,
+        ridge: float = 1.0,
+        propensity_draws: int = 100,
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.scale = scale
+        self.ridge = ridge
+        self.propensity_draws = propensity_draws
+        self.center = center
+        self.seed = seed
+        rule = Thompson(noise if scale is None else scale, propensity_draws)
+        self._compose(Whole(center), Ambient(noise, ridge=ridge), rule, seed)
+
+
+class CBRAP(Policy):
+    """Optimism after a random projection on `rank` dimensions: O(Kdm) to choose, blind to what the actions show.
+
+    Parameters
+    ----------
+    noise, theta_bound, ridge, delta, center, seed
+        As for `PSLB`; the seed also draws the projection.
+    rank
+        Dimensions kept.
+
+    References
+    ----------
+    Yu, Lyu, King. CBRAP: Contextual Bandits with RAndom Projection. AAAI 2017.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float,
+        rank: int = 20,
+        theta_bound: float = 1.0,
+        ridge: float = 1.0,
+        delta: float = 0.01,
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.rank = rank
+        self.theta_bound = theta_bound
+        self.ridge = ridge
+        self.delta = delta
+        self.center = center
+        self.seed = seed
+        belief = Projected(noise, theta_bound, ridge, delta)
+        self._compose(RandomProjection(rank, seed, center), belief, Optimism(), seed)
+
+
+class SOFUL(Policy):
+    """OFUL with its Gram matrix held as a frequent-directions sketch: O(dℓ) per round and in memory.
+
+    Parameters
+    ----------
+    noise, theta_bound, action_bound, ridge, delta, center, seed
+        As for `PSLB`.
+    size
+        ℓ, the rows that the sketch keeps.
+    radius
+        "logdet" from the sketch's determinant, or "paper", the worst case of the reference.
+
+    References
+    ----------
+    Kuzborskij, Cella, Cesa-Bianchi. Efficient Linear Bandits through Matrix Sketching. AISTATS 2019.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float,
+        size: int = 20,
+        theta_bound: float = 1.0,
+        action_bound: float | None = None,
+        ridge: float = 1.0,
+        delta: float = 0.01,
+        radius: str | float = "logdet",
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.size = size
+        self.theta_bound = theta_bound
+        self.action_bound = action_bound
+        self.ridge = ridge
+        self.delta = delta
+        self.radius = radius
+        self.center = center
+        self.seed = seed
+        belief = Sketched(noise, size, theta_bound, ridge, delta, False, radius, action_bound)
+        self._compose(Whole(center), belief, Optimism(), seed)
+
+
+class CBSCFD(Policy):
+    """The same sketch with spectral compensation: what shrinking takes off is given back in every direction.
+
+    Parameters
+    ----------
+    noise, size, theta_bound, ridge, delta, center, seed
+        As for `SOFUL`.
+    radius
+        "logdet", or a number: a free multiplier, as the reference's experiments use.
+
+    References
+    ----------
+    Chen, Luo, Zhang, Yu, Lian. Efficient and Robust High-Dimensional Linear Contextual Bandits. IJCAI 2020.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float,
+        size: int = 20,
+        theta_bound: float = 1.0,
+        ridge: float = 1.0,
+        delta: float = 0.01,
+        radius: str | float = "logdet",
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.size = size
+        self.theta_bound = theta_bound
+        self.ridge = ridge
+        self.delta = delta
+        self.radius = radius
+        self.center = center
+        self.seed = seed
+        belief = Sketched(noise, size, theta_bound, ridge, delta, True, radius)
+        self._compose(Whole(center), belief, Optimism(), seed)

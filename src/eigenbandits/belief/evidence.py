@@ -1,0 +1,47 @@
+"""The sufficient statistics of all rewards seen: Σ = Σ x xᵀ and b = Σ r x over the chosen actions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import linalg
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+
+
+class Evidence(Component):
+    """What the rewards said, shared by the beliefs that read it; only the lower half of Σ is kept up."""
+
+    _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "count", "largest_norm")
+
+    def __init__(self) -> None:
+        self.gram: Array = linalg.zeros(0)
+        self.moment: Array = np.zeros(0)
+        self.count = 0
+        self.largest_norm = 0.0
+
+    def start(self, dim: int) -> None:
+        """Lay out the sums."""
+        self.gram = linalg.zeros(dim)
+        self.moment = np.zeros(dim)
+
+    def add(self, action: Array, reward: float) -> None:
+        """Add one lifted action and its reward."""
+        linalg.add_outer(self.gram, action)
+        self.moment += reward * action
+        self.count += 1
+
+    def add_many(self, actions: Array, rewards: Array) -> None:
+        """Add many at once."""
+        linalg.add_rows(self.gram, actions)
+        self.moment += rewards @ actions
+        self.count += len(actions)
+
+    def note_norms(self, actions: Array) -> None:
+        """Keep the largest norm offered: L, for radii that need it and were not told."""
+        norm = float(np.sqrt(np.einsum("ij,ij->i", actions, actions).max()))
+        self.largest_norm = max(self.largest_norm, norm)

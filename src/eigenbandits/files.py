@@ -1,0 +1,135 @@
+"""Policies on disk: one file, no pickle, written whole or not at all, read back bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import tempfile
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eigenbandits.component import Component
+from eigenbandits.policy import Policy
+from eigenbandits.theory import Structure
+
+FORMAT = "eigenbandits-policy"
+VERSION = 1
+
+
+def to_bytes(policy: Policy) -> bytes:
+    """Return the policy as the bytes of a file: a zip of plain arrays (.npz) and a JSON header."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": _encode(policy, arrays),
+        "state": _encode(policy.state(), arrays),
+    }
+    text = json.dumps(header, sort_keys=True).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
+    """Return the policy that `to_bytes` wrote."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        if header["format"] != FORMAT:
+            raise KeyError(header["format"])
+        version = int(header["version"])
+    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{name} is not a saved policy, or is cut short or damaged.") from error
+    if version > VERSION:
+        raise ValueError(
+            f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
+        )
+    try:
+        policy = _decode(header["policy"], arrays)
+        if not isinstance(policy, Policy):
+            raise TypeError("not a policy")
+        policy.restore(_decode(header["state"], arrays))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{name} cannot be read as a policy: {error}.") from error
+    return policy
+
+
+def save(policy: Policy, path: str | PathLike[str]) -> None:
+    """Write a policy to a file, whole or not at all."""
+    write_whole(path, to_bytes(policy))
+
+
+def load(path: str | PathLike[str]) -> Policy:
+    """Read a policy that `Policy.save` wrote; it goes on bit for bit as the saved one would.
+
+    Nothing in the file can run code: it holds plain arrays, and names only classes that are already loaded.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a saved policy, or is cut short or damaged.
+    FileNotFoundError
+        If there is no such file.
+    """
+    return from_bytes(Path(path).read_bytes(), str(path))
+
+
+def write_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part, even after a crash."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return a JSON value in which arrays are replaced by their names in `arrays`."""
+    if isinstance(value, Component):
+        return {"$component": type(value).__name__, "params": _encode(value.params(), arrays)}
+    if isinstance(value, Structure):
+        return {"$structure": dataclasses.asdict(value)}
+    if isinstance(value, np.ndarray):
+        name = f"array{len(arrays)}"
+        arrays[name] = value
+        return {"$array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _encode(item, arrays) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encode(item, arrays) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, words or arrays")
+
+
+def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$array" in value:
+        return arrays[value["$array"]]
+    if "$structure" in value:
+        return Structure(**value["$structure"])
+    if "$component" in value:
+        name = value["$component"]
+        if name not in Component._registry:
+            raise KeyError(f"unknown class {name}; import the module that defines it first")
+        return Component._registry[name](**_decode(value["params"], arrays))
+    return {key: _decode(item, arrays) for key, item in value.items()}

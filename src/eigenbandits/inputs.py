@@ -1,0 +1,119 @@
+"""Checks of what users hand in: each error says in one sentence what was wrong and what was expected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def as_actions(actions: Any, dim: int | None, *, what: str = "actions") -> Array:
+    """Return a decision set as a finite float64 array of shape (K, d), K at least 1.
+
+    Anything that NumPy can view as an array is taken: lists, data frames, torch tensors on the CPU.
+    """
+    array = _as_numbers(actions, what)
+    if array.ndim == 1 and array.size == 0:
+        raise ValueError(f"{what} is empty; expected at least one row, one vector per thing to choose from.")
+    if array.ndim != 2:
+        hint = " For a single vector use vector.reshape(1, -1)." if array.ndim == 1 else ""
+        raise ValueError(f"{what} has shape {array.shape}; expected two axes, (number of vectors, dimension).{hint}")
+    if array.shape[0] == 0:
+        raise ValueError(f"{what} is empty; expected at least one row, one vector per thing to choose from.")
+    _check_width(array.shape[1], dim, what)
+    return _finite(array, what)
+
+
+def as_action(action: Any, dim: int | None, *, what: str = "action") -> Array:
+    """Return one vector as a finite float64 array of shape (d,)."""
+    array = _as_numbers(action, what)
+    if array.ndim == 2 and array.shape[0] == 1:
+        array = array[0]
+    if array.ndim != 1:
+        raise ValueError(f"{what} has shape {array.shape}; expected one vector of shape (dimension,).")
+    _check_width(array.shape[0], dim, what)
+    return _finite(array, what)
+
+
+def as_reward(reward: Any) -> float:
+    """Return a reward as a finite float."""
+    try:
+        value = float(reward)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"reward is {reward!r}; expected one finite number.") from error
+    if not math.isfinite(value):
+        raise ValueError(f"reward is {value}; expected a finite number. Leave out rewards that are not known.")
+    return value
+
+
+def as_rewards(rewards: Any, count: int) -> Array:
+    """Return a vector of finite rewards, one for each of `count` actions."""
+    array = _as_numbers(rewards, "rewards")
+    if array.ndim != 1 or array.shape[0] != count:
+        raise ValueError(f"rewards has shape {array.shape}; expected ({count},), one for each action.")
+    return _finite(array, "rewards")
+
+
+def number(value: Any, name: str, *, above: float | None = None, least: float | None = None) -> float:
+    """Return a parameter as a finite float, above or at least a limit."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ValueError(f"{name} is {value!r}; expected a number.")
+    result = float(value)
+    if not math.isfinite(result):
+        raise ValueError(f"{name} is {result}; expected a finite number.")
+    if above is not None and result <= above:
+        raise ValueError(f"{name} is {result:g}; expected a number above {above:g}.")
+    if least is not None and result < least:
+        raise ValueError(f"{name} is {result:g}; expected a number of at least {least:g}.")
+    return result
+
+
+def probability(value: Any, name: str) -> float:
+    """Return a parameter that lies strictly between 0 and 1."""
+    result = number(value, name, above=0.0)
+    if result >= 1.0:
+        raise ValueError(f"{name} is {result:g}; expected a number between 0 and 1, such as 0.01.")
+    return result
+
+
+def whole(value: Any, name: str, *, least: int = 1) -> int:
+    """Return a parameter that is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}.")
+    return int(value)
+
+
+def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return a word that is one of a few."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
+    return str(value)
+
+
+def _as_numbers(value: Any, what: str) -> Array:
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise ValueError(f"{what} cannot be read as an array of numbers: {error}.") from error
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _check_width(width: int, dim: int | None, what: str) -> None:
+    if width == 0:
+        raise ValueError(f"{what} has vectors of length 0; expected at least one number in each.")
+    if dim is not None and width != dim:
+        raise ValueError(f"{what} has vectors of length {width}; this policy has seen vectors of length {dim}.")
+
+
+def _finite(array: Array, what: str) -> Array:
+    # A sum is one cheap pass: NaN and infinity always show in it, and an honest overflow is told apart below.
+    if not math.isfinite(float(array.sum())) and not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{what} holds {array[place]} at {place}; expected finite numbers only.")
+    return array

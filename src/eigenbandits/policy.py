@@ -1,0 +1,197 @@
+"""Policy and Decision: the one loop that every algorithm shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.belief.base import Belief
+from eigenbandits.component import Component
+from eigenbandits.rules.base import Rule
+from eigenbandits.subspace.base import Subspace
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A choice made by a policy; hand it back with its reward, now or later.
+
+    Attributes
+    ----------
+    index
+        Which row of the decision set was chosen.
+    action
+        The row itself.
+    round
+        The policy's round, from 1.
+    estimate
+        The estimated value of the action.
+    upper
+        The optimistic (or sampled) value that won.
+    propensity
+        The probability with which the action was chosen, where the rule is randomised.
+    center
+        What was taken off the actions of this decision set, where the policy centres by set.
+    """
+
+    index: int
+    action: Array
+    round: int
+    estimate: float
+    upper: float
+    propensity: float | None = None
+    center: Array | None = field(default=None, repr=False)
+    _model: Callable[[], Array] | None = field(default=None, repr=False)
+
+    @property
+    def model(self) -> Array:
+        """The model θ̃ (d,) that the choice followed, computed when asked for."""
+        if self._model is None:
+            raise ValueError("this decision carries no model; only decisions that come from choose() do.")
+        return self._model()
+
+
+class Policy(Component):
+    """A subspace, a belief and a rule, joined into something that chooses and learns.
+
+    Parameters
+    ----------
+    subspace
+        Where θ* lives.
+    belief
+        What θ* can still be.
+    rule
+        Which action follows from the belief.
+    seed
+        Seed of the policy's own randomness.
+
+    Examples
+    --------
+    >>> import eigenbandits as eb
+    >>> policy = eb.Policy(eb.subspace.Whole(), eb.belief.Ambient(noise=0.1), eb.rules.Optimism())
+    >>> decision = policy.choose([[1.0, 0.0], [0.0, 2.0]])
+    >>> decision.index
+    1
+    >>> policy.learn(decision, 0.5)
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "round", "subspace", "belief", "rule", "rng")
+
+    def __init__(self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None = None) -> None:
+        self.seed = seed
+        self._compose(subspace, belief, rule, seed)
+
+    def _compose(self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None) -> None:
+        self.subspace = subspace
+        self.belief = belief
+        self.rule = rule
+        self.rng = np.random.default_rng(seed)
+        self.dim: int | None = None
+        self.round = 0
+
+    def observe(self, vectors: ArrayLike) -> None:
+        """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
+        array = inputs.as_actions(vectors, self.dim, what="vectors")
+        self._start(array)
+        self.subspace.observe(array)
+
+    def choose(self, actions: ArrayLike) -> Decision:
+        """Choose one row of a decision set (K, d); K may differ from round to round."""
+        array = inputs.as_actions(actions, self.dim)
+        self._start(array)
+        assert self.dim is not None
+        self.subspace.observe(array)
+        self.round += 1
+        center = self.subspace.set_center(array)
+        lifted = self.subspace.lift(array, center)
+        view = self.belief.view(lifted, self.dim, self.subspace.frame(), self.round)
+        choice = self.rule.choose(view, len(array), self.rng)
+        return Decision(
+            index=choice.index,
+            action=array[choice.index].copy(),
+            round=self.round,
+            estimate=view.estimate(choice.index),
+            upper=choice.upper,
+            propensity=choice.propensity,
+            center=center if self.subspace.center == "set" else None,
+            _model=choice.model,
+        )
+
+    def learn(self, action: Decision | ArrayLike, reward: float) -> None:
+        """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""
+        value = inputs.as_reward(reward)
+        vector, center = self._vector(action)
+        self._start(vector[None])
+        self.belief.learn(self.subspace.lift(vector[None], self._center(center))[0], value)
+
+    def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:
+        """Take in a batch: (n, d) action vectors, or n decisions, and n rewards."""
+        if isinstance(actions, Sequence) and actions and all(isinstance(item, Decision) for item in actions):
+            pairs = [self._vector(item) for item in actions]
+            array = np.array([vector for vector, _ in pairs])
+            centers = [center for _, center in pairs]
+        else:
+            array = inputs.as_actions(actions, self.dim)
+            self._refuse_bare_vectors()
+            centers = [None] * len(array)
+        values = inputs.as_rewards(rewards, len(array))
+        self._start(array)
+        if self.subspace.center == "set":
+            shift = np.array([self._center(center) for center in centers])
+            lifted = self.subspace.lift(array - shift, np.zeros(array.shape[1]))
+        else:
+            lifted = self.subspace.lift(array, self.subspace.reference)
+        self.belief.learn_many(lifted, values)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return what the policy knows about itself: rank, spectrum, projection error, radii, which set binds.
+
+        Looking changes nothing. `warnings` says in words what a person should know.
+        """
+        found: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim, "warnings": []}
+        if self.dim is not None:
+            found |= self.subspace.diagnostics() | self.belief.diagnostics(self.subspace.current())
+        return found
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the policy to a file, whole or not at all; `eigenbandits.load` goes on bit for bit."""
+        from eigenbandits import files
+
+        files.save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("policies are not pickled: use policy.save(path) and eigenbandits.load(path).")
+
+    def _vector(self, action: Any) -> tuple[Array, Array | None]:
+        if isinstance(action, Decision):
+            return inputs.as_action(action.action, self.dim), action.center
+        vector = inputs.as_action(action, self.dim)
+        self._refuse_bare_vectors()
+        return vector, None
+
+    def _refuse_bare_vectors(self) -> None:
+        if self.subspace.center == "set":
+            raise ValueError(
+                "this policy centres each decision set on its own mean, so a bare vector has no meaning; "
+                "hand in the Decision that choose() gave."
+            )
+
+    def _center(self, center: Array | None) -> Array | None:
+        if self.subspace.center != "set":
+            return self.subspace.reference
+        if center is None:
+            raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
+        return center
+
+    def _start(self, array: Array) -> None:
+        if self.dim is None:
+            self.subspace.start(array)
+            self.belief.start(self.subspace.lifted_dim)
+            self.dim = array.shape[1]

@@ -1,0 +1,32 @@
+"""The third axis: which action follows from a belief, seen through the decision set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.belief.base import View
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a rule decided: the index, its optimistic value, the model behind it, and how likely the choice was."""
+
+    index: int
+    upper: float
+    model: Callable[[], Array]
+    propensity: float | None = None
+
+
+class Rule(Component):
+    """Base of the rule axis."""
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose one of `size` actions."""
+        raise TypeError(f"{type(self).__name__} does not say how it chooses: give it a method choose().")

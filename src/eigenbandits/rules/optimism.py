@@ -1,0 +1,26 @@
+"""Optimism in the face of uncertainty: the action whose best plausible value is highest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eigenbandits.belief.base import View
+from eigenbandits.rules.base import Choice, Rule
+
+
+class Optimism(Rule):
+    """The highest optimistic value in closed form; over two sets, the highest lower value of the two."""
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose the most promising action."""
+        index, upper = view.best()
+        return Choice(index, upper, view.optimist(index))
+
+
+class ExactOptimism(Rule):
+    """The highest optimistic value over the intersection of two sets, exactly (DESIGN 4.3)."""
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose the most promising action."""
+        index, upper = view.best_exact()
+        return Choice(index, upper, view.optimist(index))

@@ -1,0 +1,8 @@
+"""Where does θ* live: the whole space, the span of what was seen, a known subspace, or a random one."""
+
+from eigenbandits.subspace.base import Frame, Subspace
+from eigenbandits.subspace.fixed import Known, RandomProjection
+from eigenbandits.subspace.pca import PCA
+from eigenbandits.subspace.whole import Whole
+
+__all__ = ["PCA", "Frame", "Known", "RandomProjection", "Subspace", "Whole"]

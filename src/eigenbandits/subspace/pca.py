@@ -1,0 +1,180 @@
+"""PCA over every action of every decision set seen, rewarded or not (Algorithm 1, lines 3 to 5)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from eigenbandits import inputs, linalg, theory
+from eigenbandits.subspace.base import Frame, Subspace
+from eigenbandits.subspace.error import estimated_error
+from eigenbandits.subspace.rank import bulk_edge_rank
+
+Array = NDArray[np.float64]
+
+# Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
+BLOCK = 128
+
+
+class PCA(Subspace):
+    """The span of the top `rank` eigenvectors of the second moment of all actions seen.
+
+    Parameters
+    ----------
+    rank
+        m, or "auto": the number of eigenvalues that stand out of the noise, chosen anew at each refresh.
+    projection_error
+        How ‖P̂ − P‖₂ is bounded: "estimated" from the spectrum, "theorem" (Φ_t of the paper's appendix, which needs
+        `structure`), or a number.
+    structure
+        The problem's `theory.Structure`, for "theorem".
+    delta
+        Probability spent on the bound, for "theorem".
+    center
+        See `Subspace`.
+    refresh
+        "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`; "every-round": at
+        each round, the letter of Algorithm 1.
+    growth
+        Between two refreshes the second moment moves by at most growth/(1 + growth) times the difference between
+        the new vectors' second moment and the old one.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *Subspace._state_names,
+        *("moment", "total", "waiting", "fill", "refreshed_at", "version", "directions", "spectrum", "mean"),
+    )
+
+    def __init__(
+        self,
+        rank: int | str = "auto",
+        projection_error: str | float = "estimated",
+        structure: theory.Structure | None = None,
+        delta: float = 0.01,
+        center: str = "none",
+        refresh: str = "lazy",
+        growth: float = 0.05,
+    ) -> None:
+        super().__init__(center)
+        self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
+        if isinstance(projection_error, str):
+            inputs.one_of(projection_error, "projection_error", ("estimated", "theorem"))
+        else:
+            inputs.number(projection_error, "projection_error", least=0.0)
+        if projection_error == "theorem" and structure is None:
+            raise ValueError("projection_error is 'theorem' but structure is None; expected an eb.Structure.")
+        self.projection_error = projection_error
+        self.structure = structure
+        self.delta = inputs.probability(delta, "delta")
+        self.refresh = inputs.one_of(refresh, "refresh", ("lazy", "every-round"))
+        self.growth = inputs.number(growth, "growth", least=0.0)
+        self.moment: Array | None = None
+        self.total: Array | None = None
+        self.waiting: Array | None = None
+        self.fill = 0
+        self.refreshed_at = 0
+        self.version = 0
+        self.directions: Array | None = None
+        self.spectrum: Array | None = None
+        self.mean: Array | None = None
+        self._frame: Frame | None = None
+
+    def start(self, actions: Array) -> None:
+        """Lay out the second moment for the dimension of the first vectors."""
+        dim = actions.shape[1]
+        if self.rank != "auto" and int(self.rank) > dim:
+            raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
+        super().start(actions)
+        self.moment = linalg.zeros(dim)
+        self.total = np.zeros(dim)
+        self.waiting = np.empty((BLOCK, dim))
+
+    def observe(self, actions: Array) -> None:
+        """Add one decision set, or a catalogue, to the second moment."""
+        super().observe(actions)
+        assert self.waiting is not None and self.total is not None
+        center = self.set_center(actions)
+        vectors = actions if center is None else actions - center
+        if self.center == "mean":
+            self.total += vectors.sum(axis=0)
+        count = vectors.shape[0]
+        if self.fill + count > BLOCK:
+            self._flush()
+        if count > BLOCK:
+            self._add(np.ascontiguousarray(vectors))
+        else:
+            self.waiting[self.fill : self.fill + count] = vectors
+            self.fill += count
+
+    def frame(self) -> Frame:
+        """Return the subspace, found anew if it is due."""
+        growth = 0.0 if self.refresh == "every-round" else self.growth
+        if self.seen > self.refreshed_at and self.seen >= (1.0 + growth) * self.refreshed_at:
+            self._find()
+        frame = self.current()
+        assert frame is not None
+        return frame
+
+    def current(self) -> Frame | None:
+        """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
+        if self._frame is None and self.directions is not None:
+            self._frame = Frame(self.directions, self.mean, self.intercept, self._error(), self.version, self.spectrum)
+        return self._frame
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back a saved state."""
+        super().restore(state)
+        self._frame = None
+
+    def _flush(self) -> None:
+        assert self.waiting is not None
+        if self.fill:
+            self._add(self.waiting[: self.fill])
+            self.fill = 0
+
+    def _add(self, vectors: Array) -> None:
+        assert self.moment is not None
+        linalg.add_rows(self.moment, vectors)
+
+    def _find(self) -> None:
+        """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
+        self._flush()
+        assert self.moment is not None and self.total is not None
+        matrix = self.moment / self.seen
+        if self.center == "mean":
+            self.mean = self.total / self.seen
+            linalg.add_outer(matrix, self.mean, -1.0)
+        values, vectors = eigh(matrix, lower=True, overwrite_a=True, check_finite=False)
+        self.spectrum = np.maximum(values[::-1], 0.0)
+        rank = bulk_edge_rank(self.spectrum, self.seen) if self.rank == "auto" else int(self.rank)
+        self.directions = np.ascontiguousarray(vectors[:, ::-1][:, :rank])
+        self.refreshed_at = self.seen
+        self.version += 1
+        self._frame = None
+
+    def _error(self) -> float:
+        assert self.spectrum is not None and self.directions is not None
+        dim, rank = self.directions.shape
+        if self.projection_error == "estimated":
+            return estimated_error(self.spectrum, rank, self.refreshed_at)
+        if self.projection_error == "theorem":
+            assert self.structure is not None
+            return theory.projection_error(
+                self.structure, vectors_seen=self.refreshed_at, dim=dim, rank=rank, delta=self.delta
+            )
+        return float(self.projection_error)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the rank, the spectrum and the bound on the projection error."""
+        found: dict[str, Any] = {"rank": None, "spectrum": None, "projection_error": 1.0}
+        frame = self.current()
+        if frame is not None:
+            found = {
+                "rank": frame.directions.shape[1],
+                "spectrum": frame.spectrum,
+                "projection_error": frame.error,
+            }
+        return super().diagnostics() | found

@@ -1,0 +1,15 @@
+"""The whole space: no structure is assumed."""
+
+from __future__ import annotations
+
+from eigenbandits.subspace.base import Subspace
+
+
+class Whole(Subspace):
+    """Every direction counts alike; what OFUL assumes.
+
+    Examples
+    --------
+    >>> Whole().frame() is None
+    True
+    """
