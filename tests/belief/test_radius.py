@@ -89,7 +89,13 @@ def test_nothing_learnt_leaves_the_prior():
     assert radius.omega_paper(**WITH_L, rounds=0, dim=6, rank=2) == prior
     assert radius.omega_oful(**WITH_L, rounds=0, dim=6) == prior
     assert radius.omega_logdet(**KNOWN, log_det_ratio=0.0) == prior
-    assert radius.beta(**KNOWN, log_det_ratio=-1e-12, projection_error=1.0, coupling=0.0) == prior
+    assert radius.beta(**KNOWN, log_det_ratio=0.0, projection_error=1.0, coupling=0.0) == prior
+
+
+def test_a_log_determinant_below_zero_is_rounding_and_counts_as_zero():
+    # δ close to 1 leaves nothing else under the root: without the floor it would be negative.
+    value = radius.noise_radius(noise=1.0, log_det_ratio=-1e-9, delta=1.0 - 1e-12)
+    assert value == pytest.approx(math.sqrt(2e-12), rel=1e-3)
 
 
 def test_no_noise_leaves_no_noise_term():

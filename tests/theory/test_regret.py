@@ -55,6 +55,23 @@ def test_regret_bound_by_hand():
     assert bound.total == pytest.approx(98.538971920042769 + 865.34698304832665 + 104879.33315265993, rel=1e-13)
 
 
+def test_regret_bound_by_hand_with_a_ridge():
+    # HARD, d = 8, m = 2, K = 5, δ = 0.05, R = 0.5, S = 2, L = 3, λ = 4, t = 1,000,000:
+    # t_w = 6.4 (10 √log 320 + √(8 log 40))² = 5550.6361869543709, φ_δ = 20 √(1.6 log 320) = 60.759570746574685,
+    # t_r = 1210717.3927927325 (above), log(1 + 9,000,000/8) = log 1,125,001, γ = 2.25 / log 3.25,
+    # β = 0.5 √(2 log 20 + 2 log 1,125,001) + 6 φ_δ √(2 γ log 1,125,001) + 4
+    #   = 2.9093836766627346 + 2658.9230050301540 + 4
+    known: dict[str, Any] = {"noise": 0.5, "theta_bound": 2.0, "action_bound": 3.0, "ridge": 4.0, "delta": 0.05}
+    bound = theory.regret_bound(HARD, rounds=1_000_000, arms=5, dim=8, rank=2, **known)
+    # 12 t_w, then 12 φ_δ (2000 - 2 √5551.6361869543709 + 1)
+    assert bound.warm_up == pytest.approx(66607.634243452450, rel=1e-13)
+    assert bound.projection == pytest.approx(1350307.1348169191, rel=1e-13)
+    # 6000 β √(t_r/4 + 1.6175722070347399/2), the bracket being 2 + 2 log 1,000,000 - 2 log(t_r + 1)
+    assert bound.estimation == pytest.approx(8799866138.2117556, rel=1e-13)
+    # 4 √(8,000,000 log 281,251) (2 * 2 + 0.5 √(2 log 20 + 8 log 281,251))
+    assert theory.oful_regret_bound(rounds=1_000_000, dim=8, **known) == pytest.approx(366957.20964147249, rel=1e-13)
+
+
 def test_oful_regret_bound_by_hand():
     # tL²/(λd) = 22500 / 6 = 3750, log 3751 = 8.229777750081887:
     # 4 √(60,000 log 3751) (1 + 0.5 √(2 log 20 + 6 log 3751)).
