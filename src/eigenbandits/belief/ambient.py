@@ -115,11 +115,12 @@ class Ambient(Belief):
         self.log_det_ratio = max(log_det - len(matrix) * np.log(self.ridge), 0.0)
         self.since_repair = 0
 
-    def omega(self) -> float:
-        """Return the radius Ω."""
-        if not isinstance(self.radius, str):
-            return float(self.radius)
-        if self.radius == "logdet":
+    def omega(self, radius: str | float | None = None) -> float:
+        """Return the radius Ω; by default the one chosen, or any other."""
+        kind = self.radius if radius is None else radius
+        if not isinstance(kind, str):
+            return float(kind)
+        if kind == "logdet":
             return radii.omega_logdet(
                 noise=self.noise,
                 log_det_ratio=self.log_det_ratio,
