@@ -32,7 +32,7 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[dev,cli,plot,docs]"
+	$(PIP) install --quiet --editable ".[dev,cli,plot,lab,docs]"
 	@touch $@ $(VENV)/.installed-demo
 
 demo: $(VENV)/.installed-demo
