@@ -31,9 +31,7 @@ def test_fits_the_protocols():
 @pytest.mark.parametrize("vectors", ["sphere", "cube", "duplicates"])
 @pytest.mark.parametrize("spread", [1.0, 5.0])
 def test_covariance_is_that_of_the_model(vectors, spread):
-    environment = LowRank(
-        dim=8, rank=3, arms=20, perturbation=2.0, scale=1.5, spread=spread, vectors=vectors, mean=0.7
-    )
+    environment = LowRank(dim=8, rank=3, arms=20, perturbation=2.0, scale=1.5, spread=spread, vectors=vectors, mean=0.7)
     instance = environment.instance(3)
     actions = all_actions(instance, 4000)
     expected = instance.basis * environment.eigenvalues @ instance.basis.T + environment.sigma2 * np.eye(8)
@@ -61,9 +59,7 @@ def test_energies_add_up():
 def test_assumption_one_holds_for_every_vector(vectors):
     # Without perturbation the actions are x; with (almost) nothing else they are ψ.
     for perturbation, part in ((0.0, "x"), (1e12, "psi")):
-        instance = LowRank(
-            dim=6, rank=2, arms=50, perturbation=perturbation, spread=3.0, vectors=vectors
-        ).instance(1)
+        instance = LowRank(dim=6, rank=2, arms=50, perturbation=perturbation, spread=3.0, vectors=vectors).instance(1)
         structure = instance.structure
         assert structure is not None
         squares = np.square(all_actions(instance, 400)).sum(axis=1)

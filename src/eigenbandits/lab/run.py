@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits.component import Component
 from eigenbandits.environments.base import Environment, Instance
+from eigenbandits.environments.replay import LoggedRound
 from eigenbandits.inputs import Array, whole
 
 
@@ -99,7 +101,8 @@ def run(
         Where to play. An environment is asked for the instance of `seed`; an instance is played as it is, and
         `seed` is only noted in the trace.
     rounds : int
-        The number T of rounds, at least 1.
+        The number T of rounds, at least 1. Logged data (`environments.Replay`) may end before; the trace then has
+        the rounds in which the policy chose what the log chose, and their regret is unknown (NaN).
     seed : int
         The seed of the instance. The policy's own randomness is seeded where the policy is made.
     diagnose_at : collection of int
@@ -139,31 +142,51 @@ def run(
     lost, rewards, seconds = np.empty(rounds), np.empty(rounds), np.empty(rounds)
     choices = np.empty(rounds, dtype=np.int64)
     diagnostics: dict[int, Mapping[str, Any]] = {}
-    for t, offered in enumerate(islice(instance.rounds(), rounds)):
+    t = 0
+    for offered in instance.rounds():
+        unchanged = _state(policy) if isinstance(offered, LoggedRound) else None
         start = perf_counter()
         decision = policy.choose(offered.actions)
         chosen = perf_counter()
         index = int(decision.index)
+        if isinstance(offered, LoggedRound) and index != offered.chosen:
+            _restore(policy, unchanged)
+            continue
         reward = offered.reward(index)
         resumed = perf_counter()
         policy.learn(decision, reward)
         seconds[t] = (chosen - start) + (perf_counter() - resumed)
         choices[t], rewards[t] = index, reward
         lost[t] = offered.best - offered.values[index]
-        if t + 1 in wanted:
-            diagnostics[t + 1] = dict(_diagnose(policy))
+        t += 1
+        if t in wanted:
+            diagnostics[t] = dict(_diagnose(policy))
         if progress is not None:
-            progress(t + 1)
+            progress(t)
+        if t == rounds:
+            break
+    if t == 0:
+        raise ValueError("the policy never chose what the log chose, so there is nothing to learn; use a longer log.")
     return Trace(
-        regret=np.cumsum(lost),
-        rewards=rewards,
-        choices=choices,
-        seconds=seconds,
+        regret=np.cumsum(lost[:t]),
+        rewards=rewards[:t],
+        choices=choices[:t],
+        seconds=seconds[:t],
         policy=_name(policy),
         environment=_name(environment),
         seed=seed,
         diagnostics=diagnostics,
     )
+
+
+def _state(policy: Any) -> dict[str, Any] | None:
+    """Return a copy of what running changes, where the policy can take it back."""
+    return copy.deepcopy(policy.state()) if isinstance(policy, Component) else None
+
+
+def _restore(policy: Any, state: dict[str, Any] | None) -> None:
+    if state is not None:
+        policy.restore(state)
 
 
 def _diagnose(policy: Any) -> Mapping[str, Any]:
