@@ -112,7 +112,7 @@ class PSLB(Policy):
         self.anytime = anytime
         self.refresh = refresh
         self.seed = seed
-        subspace = PCA(rank, projection_error, structure, delta, center, refresh)
+        subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
         projected = Projected(noise, theta_bound, ridge, delta, radius, action_bound, anytime)
         belief: Belief = projected
         if intersect:

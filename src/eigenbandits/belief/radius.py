@@ -242,6 +242,37 @@ def omega_oful(
     return omega_logdet(noise=noise, log_det_ratio=log_det_bound, delta=delta, theta_bound=theta_bound, ridge=ridge)
 
 
+def soful_paper(
+    *,
+    noise: float,
+    rounds: float,
+    delta: float,
+    theta_bound: float,
+    ridge: float,
+    action_bound: float,
+    dim: int,
+    rows: int,
+    lost: float,
+) -> float:
+    """Return the worst case for a sketched Gram matrix (Kuzborskij et al. 2019, sketched confidence ellipsoid).
+
+    ``R √(ℓ log(1 + tL²/(ℓλ)) + 2 log(1/δ) + d log(1 + ρ/λ)) √(1 + ρ/λ) + S √λ (1 + ρ/λ)``, with ℓ = `rows` the
+    most rows that the sketch ever holds and ρ = `lost` the sum of what shrinking took off.
+
+    Examples
+    --------
+    >>> known = {"noise": 1.0, "delta": 0.1, "theta_bound": 1.0, "ridge": 1.0, "action_bound": 1.0, "dim": 6}
+    >>> round(soful_paper(**known, rounds=6, rows=2, lost=0.0), 6)  # √(2 log 4 + 2 log 10) + 1
+    3.716203
+    """
+    _require_sizes(rounds=rounds, action_bound=action_bound, lost=lost)
+    _require_positive(dim=dim, rows=rows, ridge=ridge)
+    log_det_bound = rows * _log_growth(rounds, action_bound, ridge, rows) + dim * math.log1p(lost / ridge)
+    spread = 1.0 + lost / ridge
+    known = noise_radius(noise=noise, log_det_ratio=log_det_bound, delta=delta)
+    return known * math.sqrt(spread) + theta_bound * math.sqrt(ridge) * spread
+
+
 def spend(delta: float, round: int) -> float:
     """Return the share ``6 δ / (π² t²)`` of δ that round t may spend under ``anytime=True``.
 

@@ -124,7 +124,7 @@ class Sketched(Belief):
                 ridge=ridge,
                 action_bound=self.largest_norm if self.action_bound is None else self.action_bound,
                 dim=dim,
-                size=self.size,
+                rows=len(self.rows),
                 lost=lost,
             )
         values = self.solver().values
@@ -132,7 +132,8 @@ class Sketched(Belief):
         noise = radii.noise_radius(noise=self.noise, log_det_ratio=log_det, delta=self.delta)
         if self.compensate:
             return noise + self.theta_bound * float(np.sqrt(ridge + lost))
-        return noise * float(np.sqrt(1.0 + lost / ridge)) + self.theta_bound * max(ridge, lost - ridge) / ridge**0.5
+        bias = self.theta_bound * max(ridge, lost - ridge) / float(np.sqrt(ridge))
+        return noise * float(np.sqrt(1.0 + lost / ridge)) + bias
 
     def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> SketchedView:
         """Look at the sketched ellipsoid through a decision set."""

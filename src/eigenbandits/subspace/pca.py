@@ -35,6 +35,8 @@ class PCA(Subspace):
         Probability spent on the bound, for "theorem".
     center
         See `Subspace`.
+    anytime
+        Spend `delta` over the decision sets seen, 6δ/(π²t²), so that "theorem" holds for all of them at once.
     refresh
         "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`; "every-round": at
         each round, the letter of Algorithm 1.
@@ -45,7 +47,18 @@ class PCA(Subspace):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
-        *("moment", "total", "waiting", "fill", "refreshed_at", "version", "directions", "spectrum", "mean"),
+        *(
+            "moment",
+            "total",
+            "waiting",
+            "fill",
+            "refreshed_at",
+            "refreshed_set",
+            "version",
+            "directions",
+            "spectrum",
+            "mean",
+        ),
     )
 
     def __init__(
@@ -56,7 +69,8 @@ class PCA(Subspace):
         delta: float = 0.01,
         center: str = "none",
         refresh: str = "lazy",
-        growth: float = 0.05,
+        growth: float = 0.1,
+        anytime: bool = False,
     ) -> None:
         super().__init__(center)
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
@@ -71,11 +85,13 @@ class PCA(Subspace):
         self.delta = inputs.probability(delta, "delta")
         self.refresh = inputs.one_of(refresh, "refresh", ("lazy", "every-round"))
         self.growth = inputs.number(growth, "growth", least=0.0)
+        self.anytime = bool(anytime)
         self.moment: Array | None = None
         self.total: Array | None = None
         self.waiting: Array | None = None
         self.fill = 0
         self.refreshed_at = 0
+        self.refreshed_set = 0
         self.version = 0
         self.directions: Array | None = None
         self.spectrum: Array | None = None
@@ -151,7 +167,7 @@ class PCA(Subspace):
         self.spectrum = np.maximum(values[::-1], 0.0)
         rank = bulk_edge_rank(self.spectrum, self.seen) if self.rank == "auto" else int(self.rank)
         self.directions = np.ascontiguousarray(vectors[:, ::-1][:, :rank])
-        self.refreshed_at = self.seen
+        self.refreshed_at, self.refreshed_set = self.seen, self.sets
         self.version += 1
         self._frame = None
 
@@ -162,8 +178,9 @@ class PCA(Subspace):
             return estimated_error(self.spectrum, rank, self.refreshed_at)
         if self.projection_error == "theorem":
             assert self.structure is not None
+            delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
             return theory.projection_error(
-                self.structure, vectors_seen=self.refreshed_at, dim=dim, rank=rank, delta=self.delta
+                self.structure, vectors_seen=self.refreshed_at, dim=dim, rank=rank, delta=delta
             )
         return float(self.projection_error)
 

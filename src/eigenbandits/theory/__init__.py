@@ -25,6 +25,7 @@ from eigenbandits.belief.radius import (
     omega_logdet,
     omega_oful,
     omega_paper,
+    soful_paper,
     spend,
 )
 from eigenbandits.theory.regret import (
@@ -68,6 +69,7 @@ __all__ = [
     "phi_delta",
     "projection_error",
     "regret_bound",
+    "soful_paper",
     "spend",
     "t_min",
     "t_r",
