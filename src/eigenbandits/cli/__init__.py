@@ -1,0 +1,40 @@
+"""The command line: `eigenbandits <command>`; each command has a module here and one line in `app`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from eigenbandits.extras import MissingExtraError, need
+
+if TYPE_CHECKING:
+    import typer
+
+
+def app() -> typer.Typer:
+    """Return the application with all its commands; raises `MissingExtraError` where typer or rich is not installed."""
+    need("cli", "typer", "rich", what="The command line")
+    import typer
+
+    from eigenbandits.cli import compare, coverage, demo
+
+    # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
+    made = typer.Typer(
+        help="Linear bandits that find the subspace in which the actions live, and explore only there.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    made.command("demo")(demo.command)
+    made.command("compare")(compare.command)
+    made.command("coverage")(coverage.command)
+    return made
+
+
+def main() -> None:
+    """Run the command line; what is missing is said in one sentence, with exit code 1."""
+    try:
+        app()()
+    except MissingExtraError as error:
+        sys.exit(f"Error: {error}")

@@ -1,0 +1,250 @@
+"""How often the truth leaves the confidence sets, beside what the theorems grant, and how loose the sets are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eigenbandits import theory
+from eigenbandits.algorithms import OFUL, PSLB, Random
+from eigenbandits.belief import Both, Projected
+from eigenbandits.belief.projected import RADII
+from eigenbandits.environments import Instance, LowRank
+from eigenbandits.inputs import Array, one_of, probability, whole
+from eigenbandits.lab.jobs import Progress, spread
+from eigenbandits.lab.run import run
+from eigenbandits.linalg import times_vector
+from eigenbandits.policy import Decision, Policy
+from eigenbandits.subspace import PCA, Frame
+from eigenbandits.subspace.error import estimated_error, subspace_distance
+
+PLAYERS = ("PSLB", "OFUL", "Random")
+# How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four on the projected set.
+GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4}
+# Small enough that the estimate is never cut off at 1, so that its size can be read from it.
+_TINY = 1e-9
+
+
+class Bound(NamedTuple):
+    """One confidence set: which, with which radius, with ε from where, and whether δ is spent over the rounds."""
+
+    set: str
+    radius: str
+    error: str
+    anytime: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Parameters
+    ----------
+    environment
+        Where; the theorems' ε is there only where the environment has a `Structure`.
+    rounds, seeds
+        How long, and how often: on the seeds 0 to `seeds` − 1.
+    delta
+        δ.
+    play
+        Which policy's choices make the data: "PSLB", "OFUL" or "Random".
+    refresh
+        How often the subspace is found anew: "lazy" or "every-round".
+    rank
+        "told": the sets use the true rank, as the theorems suppose; "auto": the rank that the spectrum shows.
+    """
+
+    environment: LowRank
+    rounds: int = 1000
+    seeds: int = 200
+    delta: float = 0.05
+    play: str = "PSLB"
+    refresh: str = "lazy"
+    rank: str = "told"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be measured."""
+        whole(self.rounds, "rounds")
+        whole(self.seeds, "seeds")
+        probability(self.delta, "delta")
+        one_of(self.play, "play", PLAYERS)
+        one_of(self.refresh, "refresh", ("lazy", "every-round"))
+        one_of(self.rank, "rank", ("told", "auto"))
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """What was seen in one run.
+
+    Attributes
+    ----------
+    nearest
+        For each set the largest truth/bound over the rounds: above 1, the truth has left the set. An ε of 1 or more
+        says nothing and counts as 0.
+    looseness
+        For each set bound/truth in the last round.
+    safety
+        The least factor on the estimated ε with which the true projection error would never have exceeded it.
+    opened
+        By where ε is from, the first round in which it was below 1, if there was one.
+    """
+
+    nearest: dict[Bound, float]
+    looseness: dict[Bound, float]
+    safety: float
+    opened: dict[str, int]
+
+
+class Witness:
+    """A policy that is told the truth, plays as it is asked to, and notes in every round what the sets hold."""
+
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self.settings = settings
+        self.seed = seed
+        self.nearest: dict[Bound, float] = {}
+        self.looseness: dict[Bound, float] = {}
+        self.opened: dict[str, int] = {}
+        self.safety = 0.0
+
+    def reveal(self, instance: Instance) -> None:
+        """Be told θ* and the subspace, and set up the policy whose sets are watched."""
+        settings = self.settings
+        self.instance = instance
+        self.watched = PSLB(
+            noise=instance.noise,
+            rank=instance.basis.shape[1] if settings.rank == "told" else "auto",
+            theta_bound=instance.theta_bound,
+            action_bound=instance.action_bound,
+            delta=settings.delta,
+            refresh=settings.refresh,
+            seed=self.seed,
+        )
+        assert isinstance(self.watched.belief, Both)
+        belief = self.watched.belief
+        self.ambient, self.projected = belief.ambient, belief.projected
+        # The same set with δ spent over the rounds, on the same rewards.
+        self.anytime = Projected(**self.projected.params() | {"anytime": True})
+        self.anytime.share(self.ambient.evidence)
+        self.player: Policy = self.watched
+        if settings.play == "OFUL":
+            self.player = OFUL(noise=instance.noise, theta_bound=instance.theta_bound, delta=settings.delta)
+        elif settings.play == "Random":
+            self.player = Random(seed=self.seed)
+
+    def choose(self, actions: Array) -> Decision:
+        """Look at the sets as they stand when the choice is made."""
+        decision = self.watched.choose(actions)
+        if self.instance.action_bound is None:
+            self.ambient.evidence.note_norms(actions)
+        self._look()
+        return decision if self.player is self.watched else self.player.choose(actions)
+
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Teach everyone the same reward."""
+        self.watched.learn(decision, reward)
+        self.anytime.learn(decision.action, reward)
+        if self.player is not self.watched:
+            self.player.learn(decision, reward)
+
+    def sighting(self) -> Sighting:
+        """Return what was seen."""
+        return Sighting(self.nearest, self.looseness, self.safety, self.opened)
+
+    def _look(self) -> None:
+        theta, ambient = self.instance.theta, self.ambient
+        gap = theta - ambient.center
+        distance = _root(float(gap @ times_vector(ambient.evidence.gram, gap) + ambient.ridge * (gap @ gap)))
+        for radius in ("logdet", "paper"):
+            self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
+        subspace = self.watched.subspace
+        assert isinstance(subspace, PCA)
+        frame = subspace.current()
+        assert frame is not None and frame.spectrum is not None
+        # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
+        tilt = subspace_distance(frame.directions, self.instance.basis)
+        rank, seen = frame.directions.shape[1], subspace.refreshed_at
+        self.safety = max(self.safety, tilt * _TINY / estimated_error(frame.spectrum, rank, seen, _TINY))
+        errors = {"estimated": frame.error}
+        if self.instance.structure is not None:
+            errors["theorem"] = theory.projection_error(
+                self.instance.structure, vectors_seen=seen, dim=len(theta), rank=rank, delta=self.settings.delta
+            )
+        for source, error in errors.items():
+            if error < 1.0:
+                self.opened.setdefault(source, self.watched.round)
+            self._note(Bound("C_p", "", source), tilt, error, vacuous=error >= 1.0)
+            self._look_projected(replace(frame, error=error), source)
+
+    def _look_projected(self, frame: Frame, source: str) -> None:
+        for belief in (self.projected, self.anytime):
+            ellipse = belief.ellipse(frame)
+            gap = ellipse.vectors.T @ (frame.directions.T @ self.instance.theta - ellipse.center)
+            distance = _root(float(ellipse.values @ gap**2))
+            for radius in RADII:
+                bound = belief.beta(frame, self.watched.round, radius)
+                self._note(Bound("C_m", radius, source, belief.anytime), distance, bound)
+
+    def _note(self, key: Bound, truth: float, bound: float, vacuous: bool = False) -> None:
+        ratio = truth / bound if truth > 0.0 and not vacuous else 0.0
+        self.nearest[key] = max(self.nearest.get(key, 0.0), ratio)
+        self.looseness[key] = bound / truth if truth > 0.0 else float("inf")
+
+
+def cover(settings: Settings, workers: int = 1, progress: Progress | None = None) -> list[Sighting]:
+    """Watch the sets on every seed; `workers` and `progress` as for `jobs.spread`.
+
+    Examples
+    --------
+    >>> seen = cover(Settings(LowRank(dim=6, rank=2, arms=5), rounds=20, seeds=2))
+    >>> seen[0].nearest[Bound("C_d", "logdet", "none")] < 1.0
+    True
+    """
+    return spread(_watch, [(settings, seed) for seed in range(settings.seeds)], workers, progress)
+
+
+def _watch(job: tuple[Settings, int]) -> Sighting:
+    settings, seed = job
+    witness = Witness(settings, seed)
+    run(witness, settings.environment, settings.rounds, seed)
+    return witness.sighting()
+
+
+def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any]]:
+    """Return one row for each set: how often it was left, what is granted, and how loose it is.
+
+    `limit` is what is granted plus three standard errors of a share of that size.
+    """
+    runs = len(sightings)
+    rows = []
+    for key in sightings[0].nearest:
+        nearest = np.array([sighting.nearest[key] for sighting in sightings])
+        left = int(np.count_nonzero(nearest > 1.0))
+        granted = min(1.0, GRANTED[key.set] * delta)
+        limit = granted + 3.0 * _root(granted * (1.0 - granted) / runs)
+        rows.append(
+            key._asdict()
+            | {
+                "runs": runs,
+                "left": left,
+                "share": left / runs,
+                "granted": granted,
+                "limit": limit,
+                "holds": left / runs <= limit,
+                "bound_over_truth": float(np.median([sighting.looseness[key] for sighting in sightings])),
+                "nearest": float(nearest.max()),
+            }
+        )
+    return rows
+
+
+def exceeded(sightings: Sequence[Sighting], safety: float) -> float:
+    """Return the share of runs in which the estimated ε, with this factor on it, would have been exceeded."""
+    return float(np.mean([sighting.safety > safety for sighting in sightings]))
+
+
+def _root(square: float) -> float:
+    return math.sqrt(max(square, 0.0))
