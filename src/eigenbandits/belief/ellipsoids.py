@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
-# log ρ = log(τ/(1 − τ)) is searched between these: τ from 1e-20 to 1 − 1e-20.
-LIMIT = 46.0
+# log ρ = log(τ/(1 − τ)) is searched between these: τ from 1e-40 to 1 − 1e-40.
+LIMIT = 92.0
 STEPS = 64
+
+# An axis shorter than this part of the longest is taken to be as long: a set with no inside has no metric.
+THINNEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
-    """The set (φ − center)ᵀ shape (φ − center) ≤ 1, with a positive definite shape."""
+    """All φ = center + V diag(lengths) u with ‖u‖ ≤ 1, V orthonormal: given by its axes, not by its matrix.
+
+    The matrix V diag(1/lengths²) Vᵀ of a needle loses the needle's length to rounding; the axes do not.
+    """
 
     center: Array
-    shape: Array
+    vectors: Array
+    lengths: Array
+
+    @classmethod
+    def from_shape(cls, center: Array, shape: Array) -> Self:
+        """Return the set (φ − center)ᵀ shape (φ − center) ≤ 1, with a positive definite shape."""
+        values, vectors = np.linalg.eigh(shape)
+        return cls(center, vectors, 1.0 / np.sqrt(values))
 
 
 class Intersection:
@@ -34,18 +47,17 @@ class Intersection:
     """
 
     def __init__(self, first: Ellipsoid, second: Ellipsoid) -> None:
-        lower_first = np.linalg.cholesky(first.shape)
-        lower_second = np.linalg.cholesky(second.shape)
-        # Singular values of one factor in the other's coordinates keep twice the digits of the matrices' own
-        # generalised eigenvalues, which matters when one ellipsoid is a needle.
-        mixed = solve_triangular(lower_first, lower_second, lower=True)
+        thinnest = THINNEST * max(float(first.lengths.max()), float(second.lengths.max()), np.finfo(float).tiny)
+        first_lengths = np.maximum(first.lengths, thinnest)
+        second_lengths = np.maximum(second.lengths, thinnest)
+        # The second set's axes in coordinates in which the first is the unit ball.
+        mixed = (first.vectors.T @ second.vectors) * (second_lengths / first_lengths[:, None])
         left, singular, _ = np.linalg.svd(mixed)
-        self._e = np.maximum(singular**2, np.finfo(float).tiny)
-        self._to = solve_triangular(lower_first.T, left, lower=False)  # z̃ = toᵀ z, φ = to y
-        self._first = first
-        self._second = second
-        self._gap = left.T @ (lower_first.T @ (second.center - first.center))
-        self._c1 = left.T @ (lower_first.T @ first.center)
+        self._e = np.maximum(singular, np.finfo(float).eps * singular[0]) ** -2.0
+        self._to = (first.vectors * first_lengths) @ left  # z̃ = toᵀ z, φ = c₁ + to y
+        self._c1 = first.center
+        self._c2 = second.center
+        self._gap = left.T @ ((first.vectors.T @ (second.center - first.center)) / first_lengths)
         self._log_ratio = self._deepest()
 
     def _deepest(self) -> float:
@@ -75,23 +87,27 @@ class Intersection:
 
     def point(self) -> Array:
         """Return the point that lies deepest in both; it is in the intersection unless that is empty."""
-        return np.asarray(self._to @ self._center(np.array([self._log_ratio]))[0])
+        return np.asarray(self._c1 + self._to @ self._center(np.array([self._log_ratio]))[0])
 
     def support(self, directions: Array) -> Array:
         """Return max zᵀφ over the intersection for each row z; −inf everywhere if it is empty."""
         if self.empty:
             return np.full(len(directions), -np.inf)
         z = directions @ self._to
-        low = np.full(len(z), -LIMIT)
-        high = np.full(len(z), LIMIT)
-        for _ in range(STEPS):
-            middle = 0.5 * (low + high)
-            rising = self._slope(z, middle) > 0.0
-            high = np.where(rising, middle, high)
-            low = np.where(rising, low, middle)
-        ends = [self._height(z, edge) for edge in (0.5 * (low + high), np.full(len(z), -np.inf))]
-        second = directions @ self._second.center + np.sqrt(np.square(z / np.sqrt(self._e)).sum(axis=1))
-        return np.asarray(np.minimum(np.minimum(*ends), second))
+        ends = [self._height(z, log_ratio) for log_ratio in (self._search(z), np.full(len(z), -np.inf))]
+        second = z @ self._gap + np.sqrt(np.square(z / np.sqrt(self._e)).sum(axis=1))
+        return np.asarray(directions @ self._c1 + np.minimum(np.minimum(*ends), second))
+
+    def optimum(self, direction: Array) -> Array:
+        """Return the φ of the intersection at which zᵀφ is largest; meaningless if it is empty."""
+        z = (direction @ self._to)[None]
+        log_ratio = self._search(z)
+        ratio = float(np.exp(log_ratio[0]))
+        axes = z[0] * (1.0 + ratio) / (1.0 + ratio * self._e)
+        spread = float(z[0] @ axes)
+        room = max(1.0 - float(self._shrink(log_ratio)[0]), 0.0)
+        step = axes * np.sqrt(room / spread) if spread > 0.0 else 0.0
+        return np.asarray(self._c1 + self._to @ (self._center(log_ratio)[0] + step))
 
     def boundary(self, count: int, rng: np.random.Generator) -> Array:
         """Return points (count, q) on the boundary of the intersection, in all directions from its deepest point."""
@@ -99,15 +115,26 @@ class Intersection:
         steps = rng.standard_normal((count, len(start)))
         # Half of the directions are even in the first ellipsoid's metric, half in the second's.
         steps[count // 2 :] /= np.sqrt(self._e)
-        c2 = self._c1 + self._gap
-        reach = np.minimum(_reach(start - self._c1, steps, np.ones_like(self._e)), _reach(start - c2, steps, self._e))
-        return np.asarray((start + reach[:, None] * steps) @ self._to.T)
+        reach = np.minimum(_reach(start, steps, np.ones_like(self._e)), _reach(start - self._gap, steps, self._e))
+        return np.asarray(self._c1 + (start + reach[:, None] * steps) @ self._to.T)
+
+    def _search(self, z: Array) -> Array:
+        """Return the log ρ at which the support function of E_τ is least, for each row of z."""
+        low = np.full(len(z), -LIMIT)
+        high = np.full(len(z), LIMIT)
+        for _ in range(STEPS):
+            middle = 0.5 * (low + high)
+            rising = self._slope(z, middle) > 0.0
+            high = np.where(rising, middle, high)
+            low = np.where(rising, low, middle)
+        return np.asarray(0.5 * (low + high))
 
     # Below, ρ = τ/(1 − τ) and u = 1 + ρe; then the weights of E_τ are (1 − τ) + τe = u/(1 + ρ).
 
     def _center(self, log_ratio: Array) -> Array:
+        """Return the centre of E_τ, from the first ellipsoid's."""
         ratio = np.exp(log_ratio)[:, None]
-        return np.asarray(self._c1 + ratio * self._e * self._gap / (1.0 + ratio * self._e))
+        return np.asarray(ratio * self._e * self._gap / (1.0 + ratio * self._e))
 
     def _shrink(self, log_ratio: Array) -> Array:
         """Return k(τ): E_τ is an ellipsoid of squared radius 1 − k in its own metric."""
@@ -116,7 +143,7 @@ class Intersection:
         return np.asarray((ratio[:, 0] / (1.0 + ratio[:, 0])) * terms.sum(axis=1))
 
     def _height(self, z: Array, log_ratio: Array) -> Array:
-        """Return the support function of E_τ along z."""
+        """Return the support function of E_τ along z, from the first ellipsoid's centre."""
         ratio = np.exp(log_ratio)[:, None]
         spread = (z**2 * (1.0 + ratio) / (1.0 + ratio * self._e)).sum(axis=1)
         room = np.maximum(1.0 - self._shrink(log_ratio), 0.0)

@@ -91,10 +91,9 @@ class Both(Belief):
         shadow = frame.shadow.T @ linalg.times_columns(self.ambient.inverse, frame.shadow)
         values, vectors = np.linalg.eigh(0.5 * (shadow + shadow.T))
         values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny))
-        matrix = (vectors / values) @ vectors.T / ambient.omega**2
         return ellipsoids.Intersection(
-            ellipsoids.Ellipsoid(ellipse.center, ellipse.shape() / projected.beta**2),
-            ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, 0.5 * (matrix + matrix.T)),
+            ellipsoids.Ellipsoid(ellipse.center, ellipse.vectors, projected.beta / np.sqrt(ellipse.values)),
+            ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, vectors, ambient.omega * np.sqrt(values)),
         )
 
     def count_binding(self, projected_binds: bool) -> None:
