@@ -11,7 +11,7 @@ export MKL_NUM_THREADS := 1
 # The theme advertises its successor on every build.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test lint format docs bench clean
 .NOTPARALLEL:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make docs    the documentation site, in site/"
+	@echo "make bench   time, memory and regret beside other libraries; see benchmarks/README.md"
 	@echo "make clean   remove everything that the targets made"
 
 $(BIN)/python:
@@ -53,6 +54,10 @@ test: lint
 
 docs: $(VENV)/.installed-test
 	$(BIN)/mkdocs build --strict --quiet
+
+# An environment of its own: the peers' dependencies stay out of ours. `make bench BENCH=--quick` takes two minutes.
+bench:
+	$(PYTHON) benchmarks/run.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

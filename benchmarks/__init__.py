@@ -1,0 +1,1 @@
+"""Time, memory and regret of eigenbandits beside the libraries that people use today."""
