@@ -36,7 +36,8 @@ def ask(module: str, task: dict[str, Any], threads: int, limit: float) -> dict[s
 
 
 def _run(module: str, task: dict[str, Any], threads: int, limit: float) -> dict[str, Any]:
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {"PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {"PYTHONPATH": paths}
     try:
         done = subprocess.run(
             [sys.executable, "-m", module],

@@ -34,7 +34,8 @@ def main() -> int:
         _pip("--editable", str(ROOT), *TOOLS).check_returncode()
         RECORD.write_text(json.dumps({name: _install(name, version) for name, version in peers.items()}, indent=1))
         stamp.write_text(mark)
-    return subprocess.call([str(PYTHON), "-m", "benchmarks.bench", *sys.argv[1:]], cwd=ROOT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    return subprocess.call([str(PYTHON), "-m", "benchmarks.bench", *sys.argv[1:]], cwd=ROOT, env=environment)
 
 
 def _peers() -> dict[str, str]:
