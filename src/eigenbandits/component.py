@@ -25,8 +25,7 @@ class Component:
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments, as they were given."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def state(self) -> dict[str, Any]:
         """Return everything that running has changed; arrays are not copied."""
@@ -53,7 +52,7 @@ class Component:
 
     def __repr__(self) -> str:
         """Show the parameters that differ from their defaults."""
-        signature = inspect.signature(type(self).__init__).parameters
+        signature = inspect.signature(type(self)).parameters
         shown = [
             f"{name}={value!r}"
             for name, value in self.params().items()
