@@ -135,7 +135,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
         cells.append(
             [f"{name} {radius}".strip(), percent(some["granted"]), percent(some["limit"])]
             + [percent(side["share"]) if side else "–" for side in sides]
-            + [f"{side['bound_over_truth']:.2f}" if side else "–" for side in sides]
+            + [f"{side['bound_over_truth']:.2f}" if side and side["bound_over_truth"] else "–" for side in sides]
             + [f"{side['nearest']:.3f}" if side and side["nearest"] else "–" for side in sides]
         )
     return aligned(headers, cells)

@@ -17,7 +17,6 @@ from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability, whole
 from eigenbandits.lab.jobs import Progress, spread
 from eigenbandits.lab.run import run
-from eigenbandits.linalg import times_vector
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
 from eigenbandits.subspace.error import estimated_error, subspace_distance
@@ -25,7 +24,7 @@ from eigenbandits.subspace.error import estimated_error, subspace_distance
 PLAYERS = ("PSLB", "OFUL", "Random")
 # How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four on the projected set.
 GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4}
-# Small enough that the estimate is never cut off at 1, so that its size can be read from it.
+# Small enough that the estimate is never cut off at 1, so that its size without a factor can be read from it.
 _TINY = 1e-9
 
 
@@ -114,6 +113,7 @@ class Witness:
         """Be told θ* and the subspace, and set up the policy whose sets are watched."""
         settings = self.settings
         self.instance = instance
+        self.gram = np.zeros((len(instance.theta), len(instance.theta)))  # Σ of the chosen actions
         self.watched = PSLB(
             noise=instance.noise,
             rank=instance.basis.shape[1] if settings.rank == "told" else "auto",
@@ -147,6 +147,7 @@ class Witness:
         """Teach everyone the same reward."""
         self.watched.learn(decision, reward)
         self.anytime.learn(decision.action, reward)
+        self.gram += np.multiply.outer(decision.action, decision.action)
         if self.player is not self.watched:
             self.player.learn(decision, reward)
 
@@ -156,8 +157,7 @@ class Witness:
 
     def _look(self) -> None:
         theta, ambient = self.instance.theta, self.ambient
-        gap = theta - ambient.center
-        distance = _root(float(gap @ times_vector(ambient.evidence.gram, gap) + ambient.ridge * (gap @ gap)))
+        distance = self._distance(theta - ambient.center)
         for radius in ("logdet", "paper"):
             self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
         subspace = self.watched.subspace
@@ -167,31 +167,37 @@ class Witness:
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         tilt = subspace_distance(frame.directions, self.instance.basis)
         rank, seen = frame.directions.shape[1], subspace.refreshed_at
-        self.safety = max(self.safety, tilt * _TINY / estimated_error(frame.spectrum, rank, seen, _TINY))
-        errors = {"estimated": frame.error}
-        if self.instance.structure is not None:
-            errors["theorem"] = theory.projection_error(
-                self.instance.structure, vectors_seen=seen, dim=len(theta), rank=rank, delta=self.settings.delta
-            )
-        for source, error in errors.items():
-            if error < 1.0:
-                self.opened.setdefault(source, self.watched.round)
-            self._note(Bound("C_p", "", source), tilt, error, vacuous=error >= 1.0)
-            self._look_projected(replace(frame, error=error), source)
-
-    def _look_projected(self, frame: Frame, source: str) -> None:
+        size = estimated_error(frame.spectrum, rank, seen, _TINY) / _TINY
+        self.safety = max(self.safety, _ratio(tilt, size))
         for belief in (self.projected, self.anytime):
-            ellipse = belief.ellipse(frame)
-            gap = ellipse.vectors.T @ (frame.directions.T @ self.instance.theta - ellipse.center)
-            distance = _root(float(ellipse.values @ gap**2))
-            for radius in RADII:
-                bound = belief.beta(frame, self.watched.round, radius)
-                self._note(Bound("C_m", radius, source, belief.anytime), distance, bound)
+            errors = {"estimated": frame.error}
+            if self.instance.structure is not None:
+                delta = theory.spend(belief.delta, subspace.refreshed_set) if belief.anytime else belief.delta
+                errors["theorem"] = theory.projection_error(
+                    self.instance.structure, vectors_seen=seen, dim=len(theta), rank=rank, delta=delta
+                )
+            for source, error in errors.items():
+                if error < 1.0 and not belief.anytime:
+                    self.opened.setdefault(source, self.watched.round)
+                self._note(Bound("C_p", "", source, belief.anytime), tilt, error, vacuous=error >= 1.0)
+                self._look_projected(belief, replace(frame, error=error), source)
+
+    def _look_projected(self, belief: Projected, frame: Frame, source: str) -> None:
+        basis = frame.directions
+        # ‖φ‖_B in the subspace is ‖V̂φ‖_Z in the whole space.
+        distance = self._distance(basis @ (basis.T @ self.instance.theta - belief.ellipse(frame).center))
+        for radius in RADII:
+            bound = belief.beta(frame, self.watched.round, radius)
+            self._note(Bound("C_m", radius, source, belief.anytime), distance, bound)
+
+    def _distance(self, gap: Array) -> float:
+        """Return ‖gap‖_Z with Z = Σ + λI."""
+        return _root(float(gap @ self.gram @ gap + self.ambient.ridge * (gap @ gap)))
 
     def _note(self, key: Bound, truth: float, bound: float, vacuous: bool = False) -> None:
-        ratio = truth / bound if truth > 0.0 and not vacuous else 0.0
-        self.nearest[key] = max(self.nearest.get(key, 0.0), ratio)
-        self.looseness[key] = bound / truth if truth > 0.0 else float("inf")
+        ratio = _ratio(truth, bound)
+        self.nearest[key] = max(self.nearest.get(key, 0.0), 0.0 if vacuous else ratio)
+        self.looseness[key] = 1.0 / ratio if ratio > 0.0 else math.inf
 
 
 def cover(settings: Settings, workers: int = 1, progress: Progress | None = None) -> list[Sighting]:
@@ -224,6 +230,7 @@ def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any
         nearest = np.array([sighting.nearest[key] for sighting in sightings])
         left = int(np.count_nonzero(nearest > 1.0))
         granted = min(1.0, GRANTED[key.set] * delta)
+        loose = float(np.median([sighting.looseness[key] for sighting in sightings]))
         limit = granted + 3.0 * _root(granted * (1.0 - granted) / runs)
         rows.append(
             key._asdict()
@@ -234,7 +241,7 @@ def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any
                 "granted": granted,
                 "limit": limit,
                 "holds": left / runs <= limit,
-                "bound_over_truth": float(np.median([sighting.looseness[key] for sighting in sightings])),
+                "bound_over_truth": loose if math.isfinite(loose) else None,
                 "nearest": float(nearest.max()),
             }
         )
@@ -244,6 +251,13 @@ def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any
 def exceeded(sightings: Sequence[Sighting], safety: float) -> float:
     """Return the share of runs in which the estimated ε, with this factor on it, would have been exceeded."""
     return float(np.mean([sighting.safety > safety for sighting in sightings]))
+
+
+def _ratio(truth: float, bound: float) -> float:
+    # Where the subspace is the whole space the bound is 0, and so is the truth, up to rounding.
+    if truth <= 1e-12:
+        return 0.0
+    return truth / bound if bound > 0.0 else math.inf
 
 
 def _root(square: float) -> float:
