@@ -24,6 +24,7 @@ RESULTS = HERE / "results"
 def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for."""
     options = _parser().parse_args(arguments)
+    cells.fresh = options.fresh
     RESULTS.mkdir(exist_ok=True)
     if options.growth or options.long or options.huge:
         from benchmarks import growth, huge, long
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, default=1, help="how often each cell is measured")
     add("--budget", type=float, default=8.0, help="seconds of choosing and learning after which a cell ends")
     add("--limit", type=float, default=400.0, help="seconds after which a cell is given up")
+    add("--fresh", action="store_true", help="measure anew what earlier runs have left on disk")
     add("--quick", action="store_true", help="two sizes, one thread, 200 rounds, a second each: does it all work?")
     add("--growth", action="store_true", help="fit how our time per round grows with d, K and m")
     add("--long", action="store_true", help="time late rounds against early ones over 100,000 rounds")

@@ -16,6 +16,7 @@ from benchmarks.methods import METHODS
 from eigenbandits.files import write_whole
 
 ROOT = HERE.parent
+fresh = False
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
@@ -26,7 +27,7 @@ def ask(module: str, task: dict[str, Any], threads: int, limit: float) -> dict[s
     where it stopped. A child that fails or runs out of time gives {"failed": reason}, which is kept too.
     """
     kept = CACHE / "cells" / f"{_key(module, task, threads)}.json"
-    if kept.exists():
+    if kept.exists() and not fresh:
         known: dict[str, Any] = json.loads(kept.read_text())
         return known
     result = _run(module, task, threads, limit)
