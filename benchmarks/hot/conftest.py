@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 
 import pytest
@@ -18,7 +18,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-POLICIES = {
+POLICIES: dict[str, Callable[[], eb.Policy]] = {
     "pslb": lambda: eb.PSLB(noise=NOISE, seed=0),
     "pslb-projected": lambda: eb.PSLB(noise=NOISE, rank=4, intersect=False, seed=0),
     "projected-ts": lambda: eb.ProjectedThompson(noise=NOISE, rank=4, seed=0),
