@@ -1,0 +1,167 @@
+"""The commands, small, with what they print and leave checked against the runner and against raw data."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import image
+from typer.testing import CliRunner
+
+import eigenbandits as eb
+from eigenbandits import cli
+from eigenbandits.environments import LowRank
+from eigenbandits.extras import MissingExtraError
+from eigenbandits.lab import figures
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli.app(), [str(argument) for argument in arguments])
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_demo_prints_the_table_and_leaves_figure_and_csv(tmp_path):
+    result = invoke("demo", "--rounds", 60, "--seeds", 2, "--workers", 1, "--out", tmp_path / "made")
+    assert result.exit_code == 0, result.output
+    env = LowRank(dim=100, rank=4, arms=10, perturbation=9.0)
+    rows = {row["policy"]: row for row in read_csv(tmp_path / "made" / "regret.csv")}
+    assert list(rows) == ["PSLB", "OFUL", "LinTS", "SOFUL"]
+    for name, row in rows.items():
+        finals = [eb.run(getattr(eb, name)(noise=0.5, seed=seed), env, 60, seed).regret[-1] for seed in range(2)]
+        assert float(row["regret"]) == pytest.approx(np.mean(finals))
+        # With two values the standard error is half of their difference.
+        assert float(row["standard_error"]) == pytest.approx(abs(finals[0] - finals[1]) / 2)
+        (line,) = (line for line in result.stdout.splitlines() if line.startswith(name) and "±" in line)
+        assert line.split()[1:4] == [f"{np.mean(finals):.1f}", "±", f"{abs(finals[0] - finals[1]) / 2:.1f}"]
+    assert image.imread(tmp_path / "made" / "regret.png").shape == (figures.HEIGHT, figures.WIDTH, 4)
+    assert "8 of 8 runs" in result.stderr
+
+
+def test_the_comparison_plays_only_whom_it_is_asked_to(tmp_path):
+    only = ["--only", "PSLB, rank told", "--only", "Random"]
+    result = invoke(
+        *("compare", "--rounds", 30, "--seeds", 2, "--workers", 1, "--out", tmp_path),
+        *("--dim", 8, "--rank", 2, "--arms", 5, "--perturbation", 1, "--spread", 2, "--noise", 0.1, *only),
+    )
+    assert result.exit_code == 0, result.output
+    env = LowRank(dim=8, rank=2, arms=5, perturbation=1.0, spread=2.0, noise=0.1)
+    finals = [eb.run(eb.PSLB(noise=0.1, rank=2), env, 30, seed).regret[-1] for seed in range(2)]
+    rows = read_csv(tmp_path / "regret.csv")
+    assert [row["policy"] for row in rows] == ["PSLB, rank told", "Random"]
+    assert float(rows[0]["regret"]) == pytest.approx(np.mean(finals))
+    # Of the means of two draws from two values a quarter are the smaller one, a quarter the larger.
+    assert float(rows[0]["band_low"]) == pytest.approx(min(finals))
+    assert float(rows[0]["band_high"]) == pytest.approx(max(finals))
+    assert image.imread(tmp_path / "regret.png").shape == (figures.HEIGHT, figures.WIDTH, 4)
+
+
+def test_coverage_prints_and_writes_the_same_counts(tmp_path):
+    result = invoke(
+        *("coverage", "--rounds", 25, "--seeds", 3, "--delta", 0.1, "--play", "Random", "--refresh", "every-round"),
+        *("--dim", 6, "--rank", 2, "--arms", 5, "--perturbation", 0.5, "--workers", 1, "--out", tmp_path),
+    )
+    assert result.exit_code == 0, result.output
+    rows = read_csv(tmp_path / "coverage.csv")
+    saved = json.loads((tmp_path / "coverage.json").read_text())
+    assert len(rows) == len(saved["sets"]) == 2 + 2 * (2 + 6)  # C_d; with and without anytime, C_p and C_m
+    assert saved["settings"]["environment"]["dim"] == 6
+    assert saved["settings"]["play"] == "Random"
+    largest = saved["safety"]
+    # The paper's grant: δ, 3δ, 4δ.
+    assert {row["set"]: round(float(row["granted"]), 6) for row in rows} == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4}
+    for row, kept in zip(rows, saved["sets"], strict=True):
+        assert int(row["left"]) == kept["left"]
+        assert float(row["share"]) == pytest.approx(kept["left"] / 3)
+    cells = {line.split("  ")[0]: line.split() for line in result.stdout.splitlines() if line.startswith("C_d")}
+    kept = saved["sets"][0]
+    assert cells["C_d logdet"][2:4] == ["10.0", "%"]
+    assert cells["C_d logdet"][6:8] == [f"{100 * kept['share']:.1f}", "%"]
+    assert cells["C_d logdet"][-1] == f"{kept['nearest']:.3f}"
+    share = 100 * sum(value > 1.1 for value in largest) / 3
+    assert f" 1.1: {share:.1f} %" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "--rounds", 0], "rounds is 0; expected a whole number of at least 1."),
+        (["demo", "--seeds", -3], "seeds is -3; expected a whole number of at least 1."),
+        (["demo", "--seeds", "many"], "--seeds"),
+        (["compare", "--rank", 9, "--dim", 4], "rank is 9; expected at most dim, which is 4."),
+        (["compare", "--only", "PSBL"], "'PSBL' is not in the line-up; expected one of 'PSLB'"),
+        (["compare", "--perturbation", -1], "perturbation is -1; expected a number of at least 0."),
+        (["coverage", "--delta", 2], "delta is 2; expected a number between 0 and 1, such as 0.01."),
+        (["coverage", "--play", "Greedy"], "'PSLB', 'OFUL', 'Random'"),
+        (["coverage", "--workers", 0], "workers is 0; expected a whole number of at least 1."),
+        (["demo", "--round", 3, "--color"], "--round"),
+        (["dmo"], "dmo"),
+    ],
+)
+def test_a_bad_option_gets_one_sentence_and_exit_code_2(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (error,) = (line for line in result.stderr.splitlines() if line.startswith("Error: "))
+    assert words in error
+    assert result.stderr.rstrip().endswith(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["demo", "compare", "coverage"])
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(command, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = invoke(command, "--out", tmp_path / "file" / "below")
+    assert result.exit_code == 2
+    assert "cannot be written to (not a directory); give another folder with --out." in result.stderr
+    assert "runs" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "words"),
+    [
+        ("typer", ["demo"], 'The command line needs typer; run: pip install "eigenbandits[cli]"'),
+        ("rich", ["demo"], 'The command line needs rich; run: pip install "eigenbandits[cli]"'),
+        ("matplotlib", ["demo"], 'Drawing a figure needs matplotlib; run: pip install "eigenbandits[plot]"'),
+        ("matplotlib", ["compare"], 'Drawing a figure needs matplotlib; run: pip install "eigenbandits[plot]"'),
+    ],
+)
+def test_a_missing_extra_gets_one_sentence_with_the_command(module, arguments, words, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(sys, "argv", ["eigenbandits", *arguments])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == f"Error: {words}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_application_itself_says_so_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(MissingExtraError, match="The command line needs typer"):
+        cli.app()
+
+
+def test_the_library_alone_loads_no_extra():
+    code = (
+        "import sys, eigenbandits, eigenbandits.cli\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'typer', 'rich', 'matplotlib', 'click'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_names_every_command():
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for command in ("demo", "compare", "coverage"):
+        assert f"\n  {command} " in result.stdout
+        assert invoke(command, "--help").exit_code == 0
