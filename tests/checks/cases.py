@@ -1,0 +1,120 @@
+"""Every public policy, and the variants of it that behave differently, as cases for the generic checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import eigenbandits as eb
+
+Options = dict[str, Any]
+NOISE = 0.1
+
+
+def discovered() -> list[type[eb.Policy]]:
+    """Return the policies that `eigenbandits` exports."""
+    exported = (getattr(eb, name) for name in eb.__all__)
+    return [thing for thing in exported if inspect.isclass(thing) and issubclass(thing, eb.Policy)]
+
+
+def truth(dim: int) -> np.ndarray:
+    """Return the θ* of the checks: of norm 1 and nowhere zero."""
+    theta = np.cos(np.arange(dim))
+    return theta / np.linalg.norm(theta)
+
+
+def _parts(dim: int) -> Options:
+    basis = np.linalg.qr(np.vander(np.linspace(-1.0, 1.0, dim), min(2, dim)))[0]
+    return {
+        "subspace": eb.subspace.Known(basis, projection_error=0.2),
+        "belief": eb.belief.Both(eb.belief.Projected(NOISE), eb.belief.Ambient(NOISE)),
+        "rule": eb.rules.Optimism(),
+    }
+
+
+# What a constructor cannot do without, or should not be left to choose for small problems. A policy that is not
+# listed is made with no arguments.
+NEEDS: dict[type[eb.Policy], Callable[[int], Options]] = {
+    eb.Policy: _parts,
+    eb.CBRAP: lambda dim: {"noise": NOISE, "rank": min(3, dim)},
+    eb.CBSCFD: lambda dim: {"noise": NOISE, "size": 3},
+    eb.LinTS: lambda dim: {"noise": NOISE},
+    eb.OFUL: lambda dim: {"noise": NOISE},
+    eb.Oracle: lambda dim: {"theta": truth(dim)},
+    eb.PSLB: lambda dim: {"noise": NOISE},
+    eb.ProjectedThompson: lambda dim: {"noise": NOISE},
+    eb.SOFUL: lambda dim: {"noise": NOISE, "size": 3},
+}
+
+STRUCTURE = eb.Structure(lambda_plus=1.0, lambda_minus=1.0, sigma2=1e-4, d_x=3.0, d_psi=6.0)
+
+VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
+    (eb.PSLB, "rank", {"rank": 2}),
+    (eb.PSLB, "exact", {"rank": 2, "rule": "exact"}),
+    (eb.PSLB, "exact-set", {"rank": 2, "rule": "exact", "center": "set"}),
+    (eb.PSLB, "sampled", {"rank": 2, "rule": "sampled", "samples": 30}),
+    (eb.PSLB, "sampled-projected", {"rank": 2, "rule": "sampled", "samples": 30, "intersect": False}),
+    (eb.PSLB, "thompson", {"rank": 2, "rule": "thompson"}),
+    (eb.PSLB, "general", {"rank": 2, "radius": "general"}),
+    (eb.PSLB, "worst-case", {"rank": 2, "radius": "worst-case"}),
+    (eb.PSLB, "multiplier", {"rank": 2, "radius": 0.5, "ambient_radius": 0.5}),
+    (eb.PSLB, "ambient-paper", {"rank": 2, "ambient_radius": "paper"}),
+    (eb.PSLB, "mean", {"rank": 2, "center": "mean"}),
+    (eb.PSLB, "set", {"rank": 2, "center": "set"}),
+    (eb.PSLB, "auto-mean", {"center": "mean"}),
+    (eb.PSLB, "projected", {"rank": 2, "intersect": False}),
+    (eb.PSLB, "projected-set", {"rank": 2, "intersect": False, "center": "set"}),
+    (eb.PSLB, "every-round", {"rank": 2, "refresh": "every-round"}),
+    (eb.PSLB, "error-number", {"rank": 2, "projection_error": 0.05}),
+    (eb.PSLB, "error-zero", {"rank": 2, "projection_error": 0.0, "intersect": False}),
+    (eb.PSLB, "error-theorem", {"rank": 2, "projection_error": "theorem", "structure": STRUCTURE}),
+    (eb.PSLB, "anytime", {"rank": 2, "anytime": True}),
+    (eb.ProjectedThompson, "set", {"rank": 2, "center": "set"}),
+    (eb.OFUL, "paper", {"radius": "paper"}),
+    (eb.OFUL, "mean", {"center": "mean"}),
+    (eb.OFUL, "set", {"center": "set"}),
+    (eb.LinTS, "mean", {"center": "mean"}),
+    (eb.CBRAP, "set", {"center": "set"}),
+    (eb.SOFUL, "paper", {"radius": "paper"}),
+    (eb.SOFUL, "set", {"center": "set"}),
+    (eb.CBSCFD, "multiplier", {"radius": 0.5}),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One policy of the checks: a class and the options that make it the variant it is."""
+
+    kind: type[eb.Policy]
+    variant: str = ""
+    options: Options = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind.__name__}-{self.variant}" if self.variant else self.kind.__name__
+
+    @property
+    def center(self) -> str:
+        return str(self.options.get("center", "none"))
+
+    @property
+    def sketched(self) -> bool:
+        return self.kind in (eb.SOFUL, eb.CBSCFD)
+
+    def takes(self, option: str) -> bool:
+        return option in inspect.signature(self.kind.__init__).parameters
+
+    def make(self, dim: int = 6, seed: int = 0, **more: Any) -> eb.Policy:
+        """Return a fresh policy for actions of length `dim`; `more` options are left out where it has none such."""
+        options = NEEDS.get(self.kind, lambda _: {})(dim) | self.options
+        options |= {name: value for name, value in more.items() if self.takes(name)}
+        if options.get("rank", "auto") not in ("auto", None):
+            options["rank"] = min(options["rank"], dim)
+        return self.kind(seed=seed, **options)
+
+
+CASES = [Case(kind) for kind in discovered()] + [Case(*variant) for variant in VARIANTS]
