@@ -1,5 +1,7 @@
 """Bandits that find the low-dimensional subspace in which deep features live, and explore only there."""
 
+from typing import TYPE_CHECKING, Any
+
 from eigenbandits import belief, environments, rules, subspace, theory
 from eigenbandits.algorithms import (
     CBRAP,
@@ -20,6 +22,9 @@ from eigenbandits.lab.run import Trace, run
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.theory import Structure
 
+if TYPE_CHECKING:
+    from eigenbandits.lab.experiment import Experiment
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -30,6 +35,7 @@ __all__ = [
     "SOFUL",
     "Decision",
     "EpsilonGreedy",
+    "Experiment",
     "Greedy",
     "LinTS",
     "LinUCB",
@@ -47,3 +53,12 @@ __all__ = [
     "subspace",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the lab only when it is asked for: choosing and learning need none of it."""
+    if name == "Experiment":
+        from eigenbandits.lab.experiment import Experiment
+
+        return Experiment
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ import dataclasses
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from os import PathLike
 from pathlib import Path
@@ -28,8 +28,8 @@ def to_bytes(policy: Policy) -> bytes:
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "policy": _encode(policy, arrays),
-        "state": _encode(policy.state(), arrays),
+        "policy": encode(policy, arrays),
+        "state": encode(policy.state(), arrays),
     }
     text = json.dumps(header, sort_keys=True).encode()
     buffer = io.BytesIO()
@@ -53,10 +53,10 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
         )
     try:
-        policy = _decode(header["policy"], arrays)
+        policy = decode(header["policy"], arrays)
         if not isinstance(policy, Policy):
             raise TypeError("not a policy")
-        policy.restore(_decode(header["state"], arrays))
+        policy.restore(decode(header["state"], arrays))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{name} cannot be read as a policy: {error}.") from error
     return policy
@@ -85,22 +85,23 @@ def load(path: str | PathLike[str]) -> Policy:
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
     """Write a file so that a reader sees the old content or the new, never a part, even after a crash."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    # Opened like any other new file, so that it is as readable for others as the user's files are.
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Return a JSON value in which arrays are replaced by their names in `arrays`."""
     if isinstance(value, Component):
-        return {"$component": type(value).__name__, "params": _encode(value.params(), arrays)}
+        return {"$component": type(value).__name__, "params": encode(value.params(), arrays)}
     if isinstance(value, Structure):
         return {"$structure": dataclasses.asdict(value)}
     if isinstance(value, np.ndarray):
@@ -110,17 +111,18 @@ def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: _encode(item, arrays) for key, item in value.items()}
+        return {key: encode(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_encode(item, arrays) for item in value]
+        return [encode(item, arrays) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, words or arrays")
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return what `encode` was given."""
     if isinstance(value, list):
-        return [_decode(item, arrays) for item in value]
+        return [decode(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
     if "$array" in value:
@@ -131,5 +133,5 @@ def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
         name = value["$component"]
         if name not in Component._registry:
             raise KeyError(f"unknown class {name}; import the module that defines it first")
-        return Component._registry[name](**_decode(value["params"], arrays))
-    return {key: _decode(item, arrays) for key, item in value.items()}
+        return Component._registry[name](**decode(value["params"], arrays))
+    return {key: decode(item, arrays) for key, item in value.items()}

@@ -108,6 +108,8 @@ class ClassificationInstance:
 
     Attributes
     ----------
+    examples : int
+        How many there are.
     basis : ndarray of shape (d, 0)
         Empty: which subspace the features live in is not known.
     structure : None
@@ -124,6 +126,7 @@ class ClassificationInstance:
     def __init__(self, environment: Classification, seed: int) -> None:
         self.environment = environment
         self.seed = whole(seed, "seed", least=0)
+        self.examples = len(environment.sets)
         known = environment.theta is not None
         self.theta_bound = float(np.linalg.norm(self.theta)) if known else 1.0
         self.basis: Array = np.zeros((environment.sets.shape[2], 0))
@@ -149,9 +152,8 @@ class ClassificationInstance:
         """Start the stream from its first example; it never ends."""
         env = self.environment
         rng = np.random.default_rng(self.seed)
-        examples, classes, _ = env.sets.shape
-        worth = np.eye(classes)
+        worth = np.eye(env.sets.shape[1])
         worth.flags.writeable = False
         while True:
-            for i in rng.permutation(examples) if env.shuffle else range(examples):
+            for i in rng.permutation(self.examples) if env.shuffle else range(self.examples):
                 yield Round(decision_set(env.sets[i]), worth[env.rows[i]], 0.0)

@@ -1,0 +1,108 @@
+"""Cells on a Dask cluster: one that is running, or one that is started on this machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from queue import Queue
+from typing import Any
+from uuid import uuid4
+
+from eigenbandits.lab.engines.base import ATTEMPTS, Engine, Job, Listener, Outcome, attempt, collect
+from eigenbandits.lab.engines.threads import one_thread
+from eigenbandits.lab.words import LabError
+
+_CONNECT_SECONDS = 10
+
+
+class Cluster(Engine):
+    """Run cells on a cluster.
+
+    Workers are sent a cell as text and send its file back, so they need this library, and the data files at the same
+    paths, but no common disk for results.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many processes a cluster on this machine has; one per processor unless told.
+    scheduler : str, optional
+        The address of a scheduler that is running; None starts a cluster on this machine.
+    """
+
+    def __init__(self, workers: int | None = None, scheduler: str | None = None) -> None:
+        self.workers = workers
+        self.scheduler = scheduler
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> Iterator[Outcome]:
+        """Hand all cells to the scheduler and give the outcomes as they come."""
+        topic = f"eigenbandits-{uuid4().hex}"
+        by_key = {f"{topic}-{place}": job for place, job in enumerate(jobs)}
+        outcomes, under_way = Queue[Outcome](), dict[str, int]()
+
+        def done(task: Any) -> None:
+            job = by_key[task.key]
+            under_way.pop(job.hash, None)
+            outcomes.put(_outcome(job, task))
+
+        def heard(event: tuple[float, Any]) -> None:
+            under_way[event[1]["cell"]] = event[1]["rounds"]
+
+        def happened(event: tuple[float, Any]) -> None:
+            told = event[1]
+            if told.get("action") == "remove-worker" and not told["expected"]:
+                lost = [by_key[key].name for key in sorted(told["processing-tasks"]) if key in by_key]
+                listener.note(f"A worker died; what it was given is run again: {', '.join(lost) or 'nothing'}.")
+
+        with ExitStack() as stack:
+            client = self._connect(stack)
+            client.subscribe_topic("all", happened)
+            client.subscribe_topic(topic, heard)
+            # Held on to: the cluster forgets a task that nobody holds.
+            tasks = [client.submit(_work, job.text, job.hash, topic, key=key) for key, job in by_key.items()]
+            for task in tasks:
+                task.add_done_callback(done)
+            try:
+                yield from collect(outcomes, len(jobs), lambda: sum(under_way.values()), listener)
+            finally:
+                for heard_of in ("all", topic):
+                    client.unsubscribe_topic(heard_of)
+
+    def _connect(self, stack: ExitStack) -> Any:
+        import dask
+        from distributed import Client, LocalCluster
+
+        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS - 1}))
+        if self.scheduler is None:
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=self.workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,  # the listener says in one sentence what they say in twenty lines
+                )
+            )
+            return stack.enter_context(Client(cluster))
+        try:
+            return stack.enter_context(Client(self.scheduler, timeout=_CONNECT_SECONDS))
+        except (OSError, ValueError) as error:
+            raise LabError(
+                f"no Dask scheduler answers at {self.scheduler!r} ({error}); start one with `dask scheduler`."
+            ) from error
+
+
+def _outcome(job: Job, task: Any) -> Outcome:
+    if task.status == "finished":
+        return Outcome(job, *task.result())
+    if task.status == "cancelled":
+        return Outcome(job, None, "the cluster went away.")
+    return Outcome(job, None, f"its worker died {ATTEMPTS} times ({type(task.exception()).__name__}).")
+
+
+def _work(text: str, hash_: str, topic: str) -> tuple[bytes | None, str]:
+    from distributed import get_worker
+
+    worker = get_worker()
+    one_thread()
+    return attempt(text, lambda rounds: worker.log_event(topic, {"cell": hash_, "rounds": rounds}))

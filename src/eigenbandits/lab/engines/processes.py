@@ -1,0 +1,122 @@
+"""Cells in many processes, each a joblib (loky) worker of its own: one that dies takes its own cell and no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+
+from eigenbandits.lab.engines.base import ATTEMPTS, Engine, Job, Listener, Outcome, attempt, collect
+from eigenbandits.lab.engines.threads import ONE_THREAD, one_thread
+
+
+class Processes(Engine):
+    """Run cells in several processes of this machine.
+
+    A pool of many workers breaks as a whole when one of them is killed, and the cells of all are lost. So each worker
+    is a pool of one, fed by a thread that starts it anew when it dies.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many; one per processor unless told.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or os.cpu_count() or 1
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> Iterator[Outcome]:
+        """Run the cells in as many lanes as there are workers."""
+        waiting, outcomes, stop = deque(jobs), Queue[Outcome](), Event()
+        with tempfile.TemporaryDirectory(prefix="eigenbandits-") as folder:
+            beats = np.memmap(Path(folder) / "rounds", dtype=np.int64, mode="w+", shape=(min(self.workers, len(jobs)),))
+            lanes = [_Lane(waiting, outcomes, stop, listener, beats, place) for place in range(len(beats))]
+            for lane in lanes:
+                lane.start()
+            try:
+                yield from collect(outcomes, len(jobs), lambda: int(beats.sum()), listener)
+            finally:
+                stop.set()
+                for lane in lanes:
+                    lane.end()
+
+
+class _Lane(Thread):
+    """A thread that feeds one worker."""
+
+    def __init__(
+        self, waiting: deque[Job], outcomes: Queue[Outcome], stop: Event, listener: Listener, beats: Any, place: int
+    ) -> None:
+        super().__init__(daemon=True)
+        self.waiting, self.outcomes, self.stop, self.listener = waiting, outcomes, stop, listener
+        self.beats, self.place = beats, place
+        self.worker: Any = None
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            try:
+                job = self.waiting.popleft()
+            except IndexError:
+                return
+            outcome = self._outcome(job)
+            self.beats[self.place] = 0
+            self.outcomes.put(outcome)
+
+    def end(self) -> None:
+        """Stop the worker at once."""
+        while True:
+            if self.worker is not None:
+                self.worker.shutdown(wait=True, kill_workers=True)
+            # The thread may have been about to start its worker: then there is one more to stop.
+            self.join(timeout=0.1)
+            if not self.is_alive():
+                return
+
+    def _outcome(self, job: Job) -> Outcome:
+        for tries_left in reversed(range(ATTEMPTS)):
+            try:
+                self.worker = self.worker or _start_worker()
+                task = self.worker.submit(_work, job.text, str(self.beats.filename), self.place)
+                return Outcome(job, *task.result())
+            except Exception as error:  # how a pool says that its worker is gone has changed between its versions
+                if self.stop.is_set():
+                    break
+                if not isinstance(error, BrokenExecutor):
+                    return Outcome(job, None, f"{type(error).__name__}: {error}")
+                self.worker = None
+                again = "it is run again" if tries_left else "it is given up"
+                self.listener.note(f"The worker of {job.name} died; only this cell is lost, and {again}.")
+        return Outcome(job, None, f"its worker died {ATTEMPTS} times.")
+
+
+def _start_worker() -> Any:
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(max_workers=1, timeout=None, initializer=_prepare, env=ONE_THREAD)
+
+
+def _prepare() -> None:
+    # Ctrl-C reaches every process of the terminal; the one that was started by the user decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    one_thread()
+
+
+def _work(text: str, beats: str, place: int) -> tuple[bytes | None, str]:
+    parent = os.getppid()
+    rounds_done = np.memmap(beats, dtype=np.int64, mode="r+")
+
+    def beat(rounds: int) -> None:
+        if os.getppid() != parent:
+            os._exit(1)  # whoever asked for this cell is gone: nobody will take the result
+        rounds_done[place] = rounds
+
+    return attempt(text, beat)

@@ -1,0 +1,78 @@
+"""Where results come from: versions, machine, and the state of the code that made them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import os
+import platform
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import eigenbandits
+
+# What a result can depend on; the rest of the package (figures, reports, commands) only shows it.
+_DECIDING = ("algorithms", "belief", "environments", "rules", "subspace", "theory", "*.py", "lab/run.py")
+_PACKAGES = ("numpy", "scipy", "pyarrow", "joblib", "distributed", "threadpoolctl")
+
+
+@cache
+def code_fingerprint() -> str:
+    """Return a hash of the library's source that decides results: it tells apart two states of one version."""
+    root = Path(str(eigenbandits.__file__)).parent
+    found = hashlib.sha256()
+    for pattern in _DECIDING:
+        for path in sorted(root.glob(pattern if pattern.endswith(".py") else f"{pattern}/**/*.py")):
+            found.update(path.relative_to(root).as_posix().encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def module_fingerprint(name: str) -> str:
+    """Return a hash of the source of a user's module, so that a changed algorithm makes new results."""
+    module = importlib.import_module(name)
+    try:
+        source = inspect.getsource(module)
+    except (OSError, TypeError):
+        return "no source"
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this library and of what it computes with."""
+    found = {"python": platform.python_version(), "eigenbandits": eigenbandits.__version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """Return what is worth knowing of this machine, and nothing that names it or its user."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "blas": sorted({f"{pool['internal_api']} {pool['version']}" for pool in _thread_pools()}),
+    }
+
+
+def _thread_pools() -> list[dict[str, Any]]:
+    from threadpoolctl import threadpool_info
+
+    return [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

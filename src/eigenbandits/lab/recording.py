@@ -1,0 +1,203 @@
+"""What is written down of a run: regret and reward at some rounds, and what the policy and the truth say there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from eigenbandits.environments.base import Instance, Round
+from eigenbandits.inputs import Array, one_of, whole
+from eigenbandits.lab.run import Trace
+from eigenbandits.lab.words import LabError, check_names
+
+# Above this many numbers (256 MB) the decision sets of the exam are drawn anew each time instead of being held.
+_HELD_NUMBERS = 1 << 25
+# Sets are marked together, up to this many numbers (32 MB) at a time.
+_BLOCK_NUMBERS = 1 << 22
+# The same in every row of a run, or told by its other columns.
+_NOT_RECORDED = ("rounds", "dim")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Which rounds of a run are kept, and what is looked at there.
+
+    Parameters
+    ----------
+    points : int
+        How many rounds are kept; all of them if the run is shorter.
+    spacing : {"even", "log"}
+        How they are spread: evenly, or evenly on a logarithmic axis.
+    diagnostics : bool
+        Whether the policy's diagnostics are kept at these rounds: rank, projection error, radii …
+    accuracy : int
+        Decision sets on which the model that the policy followed is examined: the share in which it ranks an action
+        of the highest value first. 0 leaves it out.
+
+    Examples
+    --------
+    >>> Record(points=4).rounds(10)
+    [3, 5, 8, 10]
+    >>> Record(points=4, spacing="log").rounds(1000)
+    [1, 10, 100, 1000]
+    """
+
+    points: int = 200
+    spacing: str = "even"
+    diagnostics: bool = True
+    accuracy: int = 200
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be recorded."""
+        whole(self.points, "points")
+        one_of(self.spacing, "spacing", ("even", "log"))
+        whole(self.accuracy, "accuracy", least=0)
+        if not isinstance(self.diagnostics, bool):
+            raise ValueError(f"diagnostics is {self.diagnostics!r}; expected true or false.")
+
+    @classmethod
+    def of(cls, given: Record | Mapping[str, Any] | None) -> Record:
+        """Return a record from what users hand in."""
+        if given is None or isinstance(given, Record):
+            return given or cls()
+        check_names("record", given, [field.name for field in fields(cls)])
+        try:
+            return cls(**given)
+        except ValueError as error:
+            raise LabError(f"record: {error}") from None
+
+    def rounds(self, total: int) -> list[int]:
+        """Return the rounds that are kept, counted from 1; the last one is always among them."""
+        points = min(self.points, total)
+        if self.spacing == "log":
+            kept = np.geomspace(1, total, points) if points > 1 else np.array([total])
+        else:
+            kept = np.ceil(np.arange(1, points + 1) * (total / points) - 1e-9)
+        return sorted({*np.rint(kept).astype(int).tolist(), total})
+
+
+class Watched:
+    """A policy whose every decision is remembered until it is looked at; in all else it is the policy itself."""
+
+    def __init__(self, policy: Any, instance: Instance, record: Record) -> None:
+        self.policy = policy
+        self._record = record
+        self._instance = instance
+        self._exam = Exam(instance, record.accuracy)
+        self._decision: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.policy, name)
+
+    def choose(self, actions: Array) -> Any:
+        """Choose as the policy does."""
+        self._decision = self.policy.choose(actions)
+        return self._decision
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return all that is a number: the policy's own diagnostics, its true projection error, its accuracy."""
+        found: dict[str, float] = {}
+        own = getattr(self.policy, "diagnostics", None)
+        if self._record.diagnostics and own is not None:
+            found |= {
+                name: float(value)
+                for name, value in own().items()
+                if isinstance(value, bool | int | float | np.number | np.bool_) and name not in _NOT_RECORDED
+            }
+            found |= true_projection_error(self.policy, self._instance)
+        if self._record.accuracy and hasattr(self._decision, "model"):
+            found |= self._exam.mark(self._decision.model)
+        return found
+
+
+class Exam:
+    """Decision sets on which models are examined: the first ones of the instance's own stream.
+
+    Parameters
+    ----------
+    instance : Instance
+        Where the sets come from. For `Classification` they are its examples; as many as there are, at most `count`.
+    count : int
+        How many sets.
+    """
+
+    def __init__(self, instance: Instance, count: int) -> None:
+        self._instance = instance
+        # Examples that come again would count twice.
+        self._count = min(count, getattr(instance, "examples", count))
+        self._held: list[tuple[Array, Array]] | None = None
+
+    def mark(self, model: Array) -> dict[str, float]:
+        """Return the share of sets in which the model ranks a best action first; nothing where values are unknown."""
+        right, seen = 0, 0
+        for actions, values in self._blocks():
+            if np.isnan(values).any():
+                return {}
+            first = (actions.reshape(-1, actions.shape[2]) @ model).reshape(values.shape).argmax(axis=1)
+            right += int((values[np.arange(len(first)), first] >= values.max(axis=1)).sum())
+            seen += len(first)
+        return {"accuracy": right / seen}
+
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Give the actions (n, K, d) and values (n, K) of sets of the same size that follow each other."""
+        if self._held is None:
+            size = next(iter(self._instance.rounds())).actions.size
+            blocks = self._drawn(max(1, _BLOCK_NUMBERS // size))
+            if size * self._count > _HELD_NUMBERS:
+                yield from blocks
+                return
+            self._held = list(blocks)
+        yield from self._held
+
+    def _drawn(self, most: int) -> Iterator[tuple[Array, Array]]:
+        waiting: list[Round] = []
+        for offered in islice(self._instance.rounds(), self._count):
+            if waiting and (len(waiting) == most or offered.actions.shape != waiting[0].actions.shape):
+                yield _stacked(waiting)
+                waiting = []
+            waiting.append(offered)
+        yield _stacked(waiting)
+
+
+def _stacked(sets: list[Round]) -> tuple[Array, Array]:
+    return np.array([offered.actions for offered in sets]), np.array([offered.values for offered in sets])
+
+
+def true_projection_error(policy: Any, instance: Instance) -> dict[str, float]:
+    """Return ‖(I − P̂)V‖₂, the part of the true subspace that the estimated one misses; ‖P̂ − P‖₂ for equal ranks.
+
+    Nothing is returned where the policy estimates no subspace, or the truth is not known.
+    """
+    current = getattr(getattr(policy, "subspace", None), "current", None)
+    frame = current() if current is not None else None
+    if frame is None or instance.basis.shape[1] == 0:
+        return {}
+    inside, _ = np.linalg.qr(frame.directions)
+    missed = instance.basis - inside @ (inside.T @ instance.basis)
+    return {"projection_error_true": float(np.linalg.norm(missed, ord=2))}
+
+
+def columns(trace: Trace, record: Record, asked: int) -> dict[str, list[Any]]:
+    """Return the columns of one run: cumulative regret, reward and seconds at the kept rounds, and what was seen there.
+
+    `seconds_median` is the median time of the rounds since the last kept one, which a busy machine disturbs less. A
+    run that ended early, as logged data does, has its last round as last row.
+    """
+    kept = [t for t in record.rounds(asked) if t <= trace.rounds]
+    if not kept or kept[-1] != trace.rounds:
+        kept.append(trace.rounds)
+    ends = np.array(kept) - 1
+    starts = [0, *kept[:-1]]
+    known = not np.isnan(trace.regret[-1])
+    names = sorted({name for seen in trace.diagnostics.values() for name in seen})
+    return {
+        "round": kept,
+        "regret": trace.regret[ends].tolist() if known else [None] * len(kept),
+        "reward": np.cumsum(trace.rewards)[ends].tolist(),
+        "seconds": np.cumsum(trace.seconds)[ends].tolist(),
+        "seconds_median": [float(np.median(trace.seconds[a:b])) for a, b in zip(starts, kept, strict=True)],
+    } | {name: [trace.diagnostics.get(t, {}).get(name) for t in kept] for name in names}

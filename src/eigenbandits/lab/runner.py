@@ -1,0 +1,170 @@
+"""Running an experiment: find what is missing, run it, keep each cell as soon as it is known, build the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eigenbandits.extras import need
+from eigenbandits.lab import provenance
+from eigenbandits.lab.engines import Job, make_engine
+from eigenbandits.lab.progress import Progress, make_progress
+from eigenbandits.lab.results import Results
+from eigenbandits.lab.store import SETTINGS, Store
+from eigenbandits.lab.words import LabError
+
+if TYPE_CHECKING:
+    from eigenbandits.lab.experiment import Experiment, Planned
+
+# A cell that cannot be read when the tables are built is run again; twice in a row means that the disk is broken.
+_BUILDS = 3
+
+
+def run(
+    experiment: Experiment,
+    out: str | PathLike[str] | None,
+    engine: str,
+    workers: int | None,
+    scheduler: str | None,
+    refresh: bool,
+    progress: str,
+) -> Results:
+    """Run what is missing; see `Experiment.run`."""
+    need("lab", "pyarrow", "threadpoolctl", what="Running an experiment")
+    store = Store(Path(out) if out is not None else Path("results") / experiment.name)
+    planned = experiment.plan(store)
+    _refuse_main(planned, engine)
+    made = make_engine(engine, workers, scheduler)
+    with store.locked():
+        rows = _rows(experiment, planned)
+        if _unchanged(store, rows):
+            with make_progress(progress, len(planned), len(planned), 0):
+                return Results.open(store.folder)
+        for _ in range(_BUILDS):
+            missing, notes = _missing(store, planned, refresh)
+            cells = len({row["hash"] for row in rows})
+            with make_progress(progress, cells, cells - len(missing), sum(job.rounds for job in missing)) as shown:
+                for note in notes:
+                    shown.note(note)
+                failed = _run(store, made, missing, shown)
+            if failed:
+                raise LabError(_told(failed, cells))
+            damaged = _build(store, experiment, planned, engine)
+            if not damaged:
+                return Results.open(store.folder)
+            notes = [store.set_aside(hash_) for hash_ in damaged]
+    raise LabError(f"the results cannot be read back from {store.folder}: {notes[0]} Check the disk.")
+
+
+def _rows(experiment: Experiment, planned: Sequence[Planned]) -> list[dict[str, Any]]:
+    """Return the labels and the hash of each cell, in the order of the table."""
+    return [
+        {
+            "experiment": experiment.name,
+            "policy": plan.policy,
+            "environment": plan.environment,
+            "seed": plan.cell.seed,
+            "hash": plan.cell.hash,
+        }
+        for plan in planned
+    ]
+
+
+def _unchanged(store: Store, rows: Sequence[dict[str, Any]]) -> bool:
+    """Tell whether all cells and tables are as the last run left them, and this code has made them."""
+    last = store.settings()
+    return last.get("code_of_cells") == [provenance.code_fingerprint()] and last["stamp"] == store.stamp(rows)
+
+
+def _missing(store: Store, planned: Sequence[Planned], refresh: bool) -> tuple[list[Job], list[str]]:
+    """Return the jobs that are to be run, seed by seed, and what is to be said of those that are there."""
+    by_hash = {plan.cell.hash: plan for plan in planned}
+    present, notes = store.present(by_hash)
+    code = provenance.code_fingerprint()
+    older = [hash_ for hash_, made in store.made_by(present).items() if made != code]
+    if refresh:
+        present -= set(older)
+    elif older:
+        notes.append(
+            f"{len(older)} of the {len(present)} cells that are there were made by another state of this library's "
+            "code with the same version; --refresh runs them again."
+        )
+    # Seed by seed: a run that is stopped half way then compares all policies on the seeds that it has.
+    order = sorted(by_hash.values(), key=lambda plan: plan.cell.seed)
+    jobs = [
+        Job(plan.cell.hash, plan.cell.as_text(), plan.name, plan.cell.rounds)
+        for plan in order
+        if plan.cell.hash not in present
+    ]
+    return jobs, notes
+
+
+def _run(store: Store, engine: Any, jobs: Sequence[Job], shown: Progress) -> list[tuple[str, str]]:
+    """Run jobs, keeping each result at once, and return those that failed, each with the reason."""
+    failed = []
+    if jobs:
+        with closing(engine.run(jobs, shown)) as outcomes:
+            for outcome in outcomes:
+                if outcome.content is None:
+                    failed.append((outcome.job.name, outcome.error))
+                    shown.note(f"{outcome.job.name} failed: {outcome.error}")
+                else:
+                    store.write(store.path(outcome.job.hash), outcome.content)
+                    shown.finished(outcome.job.rounds)
+    return failed
+
+
+def _build(store: Store, experiment: Experiment, planned: Sequence[Planned], engine: str) -> list[str]:
+    """Write the tables and what lies beside them, and return the cells that cannot be read."""
+    rows = _rows(experiment, planned)
+    tables, damaged = store.assemble(rows)
+    if damaged:
+        return damaged
+    for name, content in tables.items():
+        store.write(store.folder / name, content)
+    if experiment.source is not None:
+        store.write(store.folder / "experiment.toml", experiment.source.encode())
+    beside = _beside(experiment, planned, engine) | {
+        "other_cells": store.others(row["hash"] for row in rows),
+        "code_of_cells": sorted(set(store.made_by({row["hash"] for row in rows}).values())),
+        "stamp": store.stamp(rows),
+    }
+    store.write(store.folder / SETTINGS, json.dumps(beside, indent=1, ensure_ascii=False).encode())
+    return []
+
+
+def _beside(experiment: Experiment, planned: Sequence[Planned], engine: str) -> dict[str, Any]:
+    """Return the settings in full, the versions and the machine."""
+    policies = {plan.policy: {"kind": plan.cell.policy.kind} | dict(plan.cell.policy.params) for plan in planned}
+    places = {
+        plan.environment: {"kind": plan.cell.environment.kind} | dict(plan.cell.environment.params) for plan in planned
+    }
+    return {
+        "settings": experiment.settings() | {"policies": policies, "environments": places},
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "engine": engine,
+        "versions": provenance.versions(),
+        "code": provenance.code_fingerprint(),
+        "machine": provenance.machine(),
+    }
+
+
+def _refuse_main(planned: Sequence[Planned], engine: str) -> None:
+    for plan in planned:
+        for recipe in (plan.cell.policy, plan.cell.environment):
+            if "__main__" in recipe.modules and engine != "serial":
+                raise LabError(
+                    f"{recipe.kind.removeprefix('__main__:')} is defined in the script itself, where other processes "
+                    "cannot find it; move it to a module of its own, or use the engine 'serial'."
+                )
+
+
+def _told(failed: Sequence[tuple[str, str]], cells: int) -> str:
+    name, reason = failed[0]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"{len(failed)} of {cells} cells failed, all others are kept: {name} ({reason.rstrip('.')}){more}."
