@@ -42,9 +42,12 @@ def as_action(action: Any, dim: int | None, *, what: str = "action") -> Array:
 def as_reward(reward: Any) -> float:
     """Return a reward as a finite float."""
     try:
+        # float() would also read words, and arrays of one number.
+        if not isinstance(reward, float | int) and (isinstance(reward, str | bytes) or np.ndim(reward) != 0):
+            raise TypeError(type(reward).__name__)
         value = float(reward)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"reward is {reward!r}; expected one finite number.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"reward is {_shown(reward)}; expected one finite number.") from error
     if not math.isfinite(value):
         raise ValueError(f"reward is {value}; expected a finite number. Leave out rewards that are not known.")
     return value
@@ -94,14 +97,24 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def _shown(value: Any) -> str:
+    """Return a value on one line of reasonable length."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _as_numbers(value: Any, what: str) -> Array:
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{what} has masked entries; expected numbers only.")
     try:
         array = np.asarray(value)
     except Exception as error:
-        raise ValueError(f"{what} cannot be read as an array of numbers: {error}.") from error
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+        raise ValueError(f"{what} cannot be read as an array of numbers: {reason}.") from error
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
-    return np.asarray(array, dtype=np.float64)
+    # One layout, so that the same numbers lead to the same choices to the last bit, however they came.
+    return np.asarray(array, dtype=np.float64, order="C")
 
 
 def _check_width(width: int, dim: int | None, what: str) -> None:
@@ -113,7 +126,9 @@ def _check_width(width: int, dim: int | None, what: str) -> None:
 
 def _finite(array: Array, what: str) -> Array:
     # A sum is one cheap pass: NaN and infinity always show in it, and an honest overflow is told apart below.
-    if not math.isfinite(float(array.sum())) and not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(array.sum())
+    if not math.isfinite(total) and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} holds {array[place]} at {place}; expected finite numbers only.")
     return array

@@ -171,6 +171,8 @@ class Policy(Component):
 
     def _vector(self, action: Any) -> tuple[Array, Array | None]:
         if isinstance(action, Decision):
+            if self.subspace.center == "set" and action.center is None:
+                raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
             return inputs.as_action(action.action, self.dim), action.center
         vector = inputs.as_action(action, self.dim)
         self._refuse_bare_vectors()
@@ -184,14 +186,15 @@ class Policy(Component):
             )
 
     def _center(self, center: Array | None) -> Array | None:
-        if self.subspace.center != "set":
-            return self.subspace.reference
-        if center is None:
-            raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
-        return center
+        return center if self.subspace.center == "set" else self.subspace.reference
 
     def _start(self, array: Array) -> None:
         if self.dim is None:
+            fresh = self.subspace.state()
             self.subspace.start(array)
-            self.belief.start(self.subspace.lifted_dim)
+            try:
+                self.belief.start(self.subspace.lifted_dim)
+            except ValueError:
+                self.subspace.restore(fresh)
+                raise
             self.dim = array.shape[1]
