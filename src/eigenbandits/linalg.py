@@ -1,84 +1,148 @@
-"""Symmetric matrices kept as one half, in place, through BLAS."""
+"""Symmetric matrices kept as one half, in place, through BLAS; and small positive definite systems."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
+
+from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
 
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
 
-def zeros(dim: int) -> Array:
-    """Return a zero matrix in the layout that the functions here work on in place."""
-    return np.zeros((dim, dim), order="F")
+class SymmetricSum(Component):
+    """A symmetric matrix that grows (or shrinks) by x xᵀ, row by row: scale·I ± Σ x xᵀ.
+
+    Rows wait in a block and enter by one rank-k update, which reads and writes the matrix once instead of k times;
+    products take the waiting rows into account, so that the block is never seen from outside.
+
+    Parameters
+    ----------
+    sign
+        1.0 adds the rows' outer products, −1.0 takes them off.
+
+    Examples
+    --------
+    >>> total = SymmetricSum()
+    >>> total.start(2, block=8)
+    >>> total.add(np.array([1.0, 2.0]))
+    >>> total.full().tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("half", "waiting", "fill")
+
+    def __init__(self, sign: float = 1.0) -> None:
+        self.sign = sign
+        self.half: Array = np.zeros((0, 0), order="F")
+        self.waiting: Array = np.zeros((0, 0))
+        self.fill = 0
+
+    def start(self, dim: int, block: int, scale: float = 0.0) -> None:
+        """Lay out scale · I for `dim` dimensions, with room for `block` waiting rows."""
+        self.half = np.zeros((dim, dim), order="F")
+        np.fill_diagonal(self.half, scale)
+        self.waiting = np.zeros((block, dim))
+        self.fill = 0
+
+    def reset(self, half: Array) -> None:
+        """Start anew from a matrix given by its lower half, in Fortran order; it is taken over, not copied."""
+        self.half = half
+        self.fill = 0
+
+    def add(self, row: Array) -> None:
+        """Add one row's outer product."""
+        if len(self.waiting) == 1:
+            self.half = blas.dsyr(self.sign, row, lower=1, a=self.half, overwrite_a=1)
+            return
+        if self.fill == len(self.waiting):
+            self.flush()
+        self.waiting[self.fill] = row
+        self.fill += 1
+
+    def add_rows(self, rows: Array) -> None:
+        """Add the outer products of many rows."""
+        count = rows.shape[0]
+        if self.fill + count > len(self.waiting):
+            self.flush()
+        if count > len(self.waiting):
+            # rows.T of a C-ordered block is Fortran-ordered: BLAS reads it as it lies.
+            columns = np.ascontiguousarray(rows).T
+            self.half = blas.dsyrk(self.sign, columns, beta=1.0, c=self.half, lower=1, overwrite_c=1)
+            return
+        self.waiting[self.fill : self.fill + count] = rows
+        self.fill += count
+
+    def flush(self) -> Array:
+        """Let the waiting rows in and return the lower half."""
+        if self.fill:
+            columns = self.waiting[: self.fill].T
+            self.half = blas.dsyrk(self.sign, columns, beta=1.0, c=self.half, lower=1, overwrite_c=1)
+            self.fill = 0
+        return self.half
+
+    def times(self, vector: Array) -> Array:
+        """Return the matrix times a vector."""
+        result: Array = blas.dsymv(1.0, self.half, vector, lower=1)
+        if self.fill:
+            rows = self.waiting[: self.fill]
+            result += self.sign * ((rows @ vector) @ rows)
+        return result
+
+    def times_columns(self, columns: Array) -> Array:
+        """Return the matrix times a matrix."""
+        result: Array = blas.dsymm(1.0, self.half, np.asfortranarray(columns), lower=1)
+        if self.fill:
+            rows = self.waiting[: self.fill]
+            result += self.sign * (rows.T @ (rows @ columns))
+        return result
+
+    def full(self) -> Array:
+        """Return both halves as an ordinary array."""
+        lower = np.tril(self.flush())
+        return np.asarray(lower + np.tril(lower, -1).T)
 
 
-def scaled_identity(dim: int, scale: float) -> Array:
-    """Return scale · I in the same layout."""
-    matrix = zeros(dim)
-    np.fill_diagonal(matrix, scale)
-    return matrix
+def block_for(dim: int, rows: int) -> int:
+    """Return how many rows should wait: none where the matrix fits in the cache and waiting would only cost."""
+    return rows if dim >= 256 else 1
 
 
-def add_outer(matrix: Array, vector: Array, weight: float = 1.0) -> None:
-    """Add weight · v vᵀ to the lower half, in place."""
-    _inplace(blas.dsyr(weight, vector, lower=1, a=matrix, overwrite_a=1), matrix)
+def inverse(half: Array, floor: float) -> tuple[Array, float]:
+    """Return (lower half of A⁻¹, log det A) for a positive definite A given by its lower half.
 
-
-def add_rows(matrix: Array, rows: Array) -> None:
-    """Add the sum of x xᵀ over the rows x to the lower half, in place, as one rank-k update."""
-    if rows.shape[0] == 1:
-        add_outer(matrix, rows[0])
-        return
-    # rows.T of a C-ordered block is Fortran-ordered: BLAS reads it as it lies.
-    _inplace(blas.dsyrk(1.0, rows.T, beta=1.0, c=matrix, lower=1, overwrite_c=1), matrix)
-
-
-def times_vector(matrix: Array, vector: Array) -> Array:
-    """Return A v for a symmetric A given by its lower half."""
-    result: Array = blas.dsymv(1.0, matrix, vector, lower=1)
-    return result
-
-
-def times_columns(matrix: Array, columns: Array) -> Array:
-    """Return A C for a symmetric A given by its lower half."""
-    result: Array = blas.dsymm(1.0, matrix, np.asfortranarray(columns), lower=1)
-    return result
-
-
-def full(matrix: Array) -> Array:
-    """Return both halves as an ordinary array."""
-    lower = np.tril(matrix)
-    return lower + np.tril(lower, -1).T
-
-
-def inverse(matrix: Array) -> tuple[Array, float] | None:
-    """Return (lower half of A⁻¹, log det A) from the lower half of a positive definite A, or None if it is not."""
-    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
-    if info != 0:
-        return None
-    log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    result, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if info != 0 or not np.isfinite(result[-1, -1]):
-        return None
-    return result, log_det
-
-
-def robust_inverse(matrix: Array, floor: float) -> tuple[Array, float]:
-    """Return (lower half of A⁻¹, log det A), lifting eigenvalues that rounding has pushed under `floor`."""
-    found = inverse(matrix)
-    if found is not None:
-        return found
-    values, vectors = np.linalg.eigh(full(matrix))
+    Where rounding has spoilt a matrix whose eigenvalues are known to be at least `floor`, they are lifted to it.
+    """
+    factor, info = lapack.dpotrf(half, lower=1, clean=1)
+    if info == 0:
+        log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
+        result, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        if info == 0 and np.isfinite(result[-1, -1]):
+            return result, log_det
+    values, vectors = np.linalg.eigh(half, UPLO="L")
     values = np.maximum(values, floor)
     return np.asfortranarray((vectors / values) @ vectors.T), float(np.log(values).sum())
 
 
-def _inplace(result: Any, target: Array) -> None:
-    if result is not target and not np.shares_memory(result, target):
-        raise RuntimeError("BLAS worked on a copy: the matrix must be float64 and in Fortran order.")
+def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
+    """Return (W, log det A) with WᵀW = A⁻¹ for a small positive definite A whose eigenvalues are at least `floor`."""
+    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
+    if info == 0:
+        log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
+        root, info = lapack.dtrtri(factor, lower=1, overwrite_c=1)
+        if info == 0:
+            return root, log_det
+    values, vectors = np.linalg.eigh(matrix, UPLO="L")
+    values = np.maximum(values, floor)
+    return np.asarray((vectors / np.sqrt(values)).T), float(np.log(values).sum())
+
+
+def largest_eigenvalue(matrix: Array) -> float:
+    """Return the largest eigenvalue of a small symmetric matrix."""
+    values: Any = lapack.dsyev(matrix, compute_v=0, lower=1)[0]
+    return float(values[-1])

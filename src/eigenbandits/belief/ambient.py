@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ class Ambient(Belief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("evidence", "inverse", "center", "log_det_ratio", "since_repair"),
+        *("evidence", "inverse", "center", "log_det_ratio", "since_repair", "solved_action", "solved"),
         *("factor", "recent", "recent_count"),
     )
 
@@ -67,10 +68,12 @@ class Ambient(Belief):
         self.action_bound = None if action_bound is None else inputs.number(action_bound, "action_bound", above=0.0)
         self.rank = None if rank is None else inputs.whole(rank, "rank")
         self.evidence = Evidence()
-        self.inverse: Array = linalg.zeros(0)
+        self.inverse = linalg.SymmetricSum(sign=-1.0)
         self.center: Array = np.zeros(0)
         self.log_det_ratio = 0.0
         self.since_repair = 0
+        self.solved_action: Array | None = None
+        self.solved: Array | None = None
         self.factor: Array | None = None
         self.recent: Array | None = None
         self.recent_count = 0
@@ -78,24 +81,32 @@ class Ambient(Belief):
     def start(self, dim: int) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
         self.evidence.start(dim)
-        self.inverse = linalg.scaled_identity(dim, 1.0 / self.ridge)
+        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.ridge)
         self.center = np.zeros(dim)
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward by the Sherman–Morrison formula."""
         self.evidence.add(action, reward)
-        solved = linalg.times_vector(self.inverse, action)
+        solved = self._solve(action)
         gain = max(float(action @ solved), 0.0)
-        linalg.add_outer(self.inverse, solved, -1.0 / (1.0 + gain))
+        self.inverse.add(solved / math.sqrt(1.0 + gain))
         # A new array, not an update in place: decisions already handed out may still refer to the old one.
         self.center = self.center + solved * ((reward - float(action @ self.center)) / (1.0 + gain))
-        self.log_det_ratio += float(np.log1p(gain))
+        self.log_det_ratio += math.log1p(gain)
         self._remember(action)
         self.since_repair += 1
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
         if self.since_repair >= max(256, 4 * len(action)):
             self.repair()
+
+    def _solve(self, action: Array) -> Array:
+        """Return Z⁻¹x, which choosing the action has often found already."""
+        known, solved = self.solved_action, self.solved
+        self.solved_action = self.solved = None
+        if known is not None and solved is not None and np.array_equal(known, action):
+            return solved
+        return self.inverse.times(action)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards: one rank-k update and one factorisation where that is cheaper."""
@@ -108,12 +119,14 @@ class Ambient(Belief):
 
     def repair(self) -> None:
         """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
-        matrix = self.evidence.gram.copy(order="F")
+        matrix = self.evidence.gram.flush().copy(order="F")
         matrix[np.diag_indices_from(matrix)] += self.ridge
-        self.inverse, log_det = linalg.robust_inverse(matrix, self.ridge)
-        self.center = linalg.times_vector(self.inverse, self.evidence.moment)
-        self.log_det_ratio = max(log_det - len(matrix) * np.log(self.ridge), 0.0)
+        half, log_det = linalg.inverse(matrix, self.ridge)
+        self.inverse.reset(half)
+        self.center = self.inverse.times(self.evidence.moment)
+        self.log_det_ratio = max(log_det - len(matrix) * math.log(self.ridge), 0.0)
         self.since_repair = 0
+        self.solved_action = self.solved = None
 
     def omega(self, radius: str | float | None = None) -> float:
         """Return the radius Ω; by default the one chosen, or any other."""
@@ -153,14 +166,14 @@ class Ambient(Belief):
         vector plus the recent actions times normal numbers, so that the factor is made only once in d rewards.
         """
         if self.factor is None:
-            matrix = linalg.full(self.evidence.gram)
+            matrix = self.evidence.gram.full()
             matrix[np.diag_indices_from(matrix)] += self.ridge
             try:
                 self.factor = np.asarray(np.linalg.cholesky(matrix))
             except np.linalg.LinAlgError:
                 values, vectors = np.linalg.eigh(matrix)
                 self.factor = np.asarray(vectors * np.sqrt(np.maximum(values, self.ridge)))
-            self.recent = np.empty((max(32, len(matrix)), len(matrix)))
+            self.recent = np.zeros((max(32, len(matrix)), len(matrix)))
             self.recent_count = 0
         assert self.factor is not None
         draws = self.factor @ rng.standard_normal((len(self.center), count))
@@ -201,13 +214,17 @@ class AmbientView(View):
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
         actions = self.lifted[rows]
-        if len(actions) == 1:
-            solved = linalg.times_vector(self.belief.inverse, actions[0])[:, None]
-        else:
-            solved = linalg.times_columns(self.belief.inverse, actions.T)
+        solved = self.belief.inverse.times_columns(actions.T)
         self._solved.update(zip(rows.tolist(), solved.T, strict=True))
         squares = np.einsum("ij,ji->i", actions, solved)
         return np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
+
+    def upper_of(self, index: int) -> float:
+        """Return the same for one action."""
+        action = self.lifted[index]
+        solved = self._solved[index] = self.belief.inverse.times(action)
+        width = math.sqrt(max(float(action @ solved), 0.0))
+        return float(action @ self._center) + self.omega * width
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
@@ -218,9 +235,11 @@ class AmbientView(View):
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
         if index not in self._solved:
-            self.upper(np.array([index]))
+            self.upper_of(index)
         center, omega, action, dim = self._center, self.omega, self.lifted[index].copy(), self._dim
         solved = self._solved[index].copy()
+        # The reward of this action is likely to be learned next.
+        self.belief.solved_action, self.belief.solved = action, solved
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))
@@ -235,13 +254,13 @@ class AmbientView(View):
 
     def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
         """Return draws from N(θ̂, scale² Z⁻¹)."""
-        deviations = linalg.times_columns(self.belief.inverse, self.belief.normal(count, rng))
+        deviations = self.belief.inverse.times_columns(self.belief.normal(count, rng))
         return self._models(scale * deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models spread evenly over the boundary of the ellipsoid."""
         draws = self.belief.normal(count, rng)
-        deviations = linalg.times_columns(self.belief.inverse, draws)
+        deviations = self.belief.inverse.times_columns(draws)
         lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", draws, deviations), np.finfo(float).tiny))
         return self._models(self.omega * deviations / lengths)
 

@@ -14,30 +14,30 @@ Array = NDArray[np.float64]
 
 
 class Evidence(Component):
-    """What the rewards said, shared by the beliefs that read it; only the lower half of Σ is kept up."""
+    """What the rewards said, shared by the beliefs that read it."""
 
     _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "count", "largest_norm")
 
     def __init__(self) -> None:
-        self.gram: Array = linalg.zeros(0)
+        self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
         self.count = 0
         self.largest_norm = 0.0
 
     def start(self, dim: int) -> None:
         """Lay out the sums."""
-        self.gram = linalg.zeros(dim)
+        self.gram.start(dim, linalg.block_for(dim, 64))
         self.moment = np.zeros(dim)
 
     def add(self, action: Array, reward: float) -> None:
         """Add one lifted action and its reward."""
-        linalg.add_outer(self.gram, action)
+        self.gram.add(action)
         self.moment += reward * action
         self.count += 1
 
     def add_many(self, actions: Array, rewards: Array) -> None:
         """Add many at once."""
-        linalg.add_rows(self.gram, actions)
+        self.gram.add_rows(actions)
         self.moment += rewards @ actions
         self.count += len(actions)
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import linalg
 from eigenbandits.belief import ellipsoids
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Models, View
@@ -16,6 +15,7 @@ from eigenbandits.belief.projected import Projected, ProjectedView
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 class Both(Belief):
@@ -88,11 +88,13 @@ class Both(Belief):
     def geometry(self, projected: ProjectedView, ambient: AmbientView) -> ellipsoids.Intersection:
         """Return the projected set and the ambient set's shadow as a pair of ellipsoids (DESIGN 4.3)."""
         ellipse, frame = projected.ellipse, projected.frame
-        shadow = frame.shadow.T @ linalg.times_columns(self.ambient.inverse, frame.shadow)
+        shadow = frame.shadow.T @ self.ambient.inverse.times_columns(frame.shadow)
         values, vectors = np.linalg.eigh(0.5 * (shadow + shadow.T))
         values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny))
+        shape_values, shape_vectors = np.linalg.eigh(ellipse.shape)
+        shape_values = np.maximum(shape_values, self.projected.ridge)
         return ellipsoids.Intersection(
-            ellipsoids.Ellipsoid(ellipse.center, ellipse.vectors, projected.beta / np.sqrt(ellipse.values)),
+            ellipsoids.Ellipsoid(ellipse.center, shape_vectors, projected.beta / np.sqrt(shape_values)),
             ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, vectors, ambient.omega * np.sqrt(values)),
         )
 
@@ -162,27 +164,35 @@ class BothView(View):
 
     def _walk(self, bounds: Array, geometry: ellipsoids.Intersection | None) -> tuple[int, float]:
         """Go through the actions by descending projected bound until none that is left can win (DESIGN, Cost)."""
-        order = np.argsort(-bounds, kind="stable")
-        best, best_value, start, size = int(order[0]), -np.inf, 0, 1
-        while start < len(order):
-            rows = order[start : start + size]
-            rows = rows[bounds[rows] > best_value]
-            if len(rows) == 0:
-                break
-            values = np.minimum(bounds[rows], self.ambient.upper(rows))
-            if geometry is not None:
-                exact = geometry.support(self.projected.coordinates[rows]) + self.projected.slack[rows]
-                values = np.minimum(values, exact)
+        # Most rounds end at the first action: its projected bound is the highest and the ambient one does not lower it.
+        best = int(bounds.argmax())
+        best_value = float(self._values(np.array([best]), bounds, geometry)[0])
+        rest = np.flatnonzero(bounds > best_value)
+        rest = rest[rest != best]
+        rest = rest[np.argsort(-bounds[rest], kind="stable")]
+        size = 1
+        while len(rest):
+            rows, rest = rest[:size], rest[size:]
+            values = self._values(rows, bounds, geometry)
             top = int(values.argmax())
             if values[top] > best_value:
                 best, best_value = int(rows[top]), float(values[top])
-            start += size
+            rest = rest[bounds[rest] > best_value]
             size = min(2 * size, 256)
         return best, best_value
 
+    def _values(self, rows: Rows, bounds: Array, geometry: ellipsoids.Intersection | None) -> Array:
+        """Return the lower of all the bounds there are for some actions."""
+        ambient = np.array([self.ambient.upper_of(int(rows[0]))]) if len(rows) == 1 else self.ambient.upper(rows)
+        values = np.minimum(bounds[rows], ambient)
+        if geometry is not None:
+            exact = geometry.support(self.projected.coordinates[rows]) + self.projected.slack[rows]
+            values = np.minimum(values, exact)
+        return np.asarray(values)
+
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give the most optimistic model of the set that binds for this action."""
-        ambient = float(self.ambient.upper(np.array([index]))[0])
+        ambient = self.ambient.upper_of(index)
         binding: View = self.projected if self.projected.uppers()[index] <= ambient else self.ambient
         return binding.optimist(index)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -34,7 +35,10 @@ class Projected(Belief):
         yet one for all (DESIGN 4.6).
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("evidence", "version", "reading", "gram_reading")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("evidence", "version", "frame_error", "reading", "directions", "offset"),
+        *("gram", "moment", "cross", "cross_gram"),
+    )
 
     def __init__(
         self,
@@ -59,9 +63,17 @@ class Projected(Belief):
         self.anytime = bool(anytime)
         self.evidence = Evidence()
         self.owns_evidence = True
+        # In the coordinates z = Fᵀx of the current frame, and with y what they leave out (for "general": all of x):
+        # FᵀΣF, Fᵀb, Σ z yᵀ and Σ z yᵀ times its own transpose. They follow each reward in O(dq).
         self.version = -1
+        self.frame_error = 0.0
         self.reading: Array | None = None
-        self.gram_reading: Array = np.zeros((0, 0))
+        self.directions: Array | None = None
+        self.offset: Array | None = None
+        self.gram: Array = np.zeros((0, 0))
+        self.moment: Array = np.zeros(0)
+        self.cross: Array = np.zeros((0, 0))
+        self.cross_gram: Array = np.zeros((0, 0))
         self._ellipse: Ellipse | None = None
 
     def share(self, evidence: Evidence) -> None:
@@ -79,37 +91,71 @@ class Projected(Belief):
         if self.owns_evidence:
             self.evidence.add(action, reward)
         self._ellipse = None
-        if self.reading is not None:
-            # While the frame stands still, ΣF follows by rank one; a new frame reads Σ afresh.
-            self.gram_reading += np.multiply.outer(action, action @ self.reading)
+        if self.reading is None:
+            return
+        z = action @ self.reading
+        self.gram += np.multiply.outer(z, z)
+        self.moment += reward * z
+        if self.frame_error > 0.0:
+            y = self._remainder(action[None], z[None])[0]
+            pull = np.multiply.outer(self.cross @ y, z)
+            self.cross_gram += pull + pull.T + float(y @ y) * np.multiply.outer(z, z)
+            self.cross += np.multiply.outer(z, y)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards by one rank-k update."""
         if self.owns_evidence:
             self.evidence.add_many(actions, rewards)
         self._ellipse = None
-        if self.reading is not None:
-            self.gram_reading += actions.T @ (actions @ self.reading)
+        if self.reading is None:
+            return
+        z = actions @ self.reading
+        self.gram += z.T @ z
+        self.moment += rewards @ z
+        if self.frame_error > 0.0:
+            self.cross += z.T @ self._remainder(actions, z)
+            self.cross_gram = self.cross @ self.cross.T
+
+    def _remainder(self, actions: Array, z: Array) -> Array:
+        """Return y: what the coordinates z leave out, or all of the action for the paper's own radius."""
+        if self.directions is None:
+            return actions
+        dim, rank = self.directions.shape
+        remainder = actions[:, :dim] - z[:, :rank] @ self.directions.T
+        return remainder if self.offset is None else np.asarray(remainder - self.offset)
 
     def ellipse(self, frame: Frame) -> Ellipse:
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
         if self.reading is None or self.version != frame.version:
-            self.reading, self.version, self._ellipse = frame.reading, frame.version, None
-            self.gram_reading = linalg.times_columns(self.evidence.gram, self.reading)
+            self._read(frame)
         if self._ellipse is None:
-            shape = self.reading.T @ self.gram_reading
+            shape = self.gram.copy()
             shape[np.diag_indices_from(shape)] += self.ridge
-            values, vectors = np.linalg.eigh(shape)
-            # B ⪰ λI: an eigenvalue below λ is rounding.
-            self._ellipse = Ellipse(np.maximum(values, self.ridge), vectors, self.reading.T @ self.evidence.moment)
+            self._ellipse = Ellipse(shape, self.ridge, self.moment)
         return self._ellipse
+
+    def _read(self, frame: Frame) -> None:
+        """Read the sums in the coordinates of a new frame."""
+        self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
+        product = self.evidence.gram.times_columns(self.reading)
+        self.gram = self.reading.T @ product
+        self.moment = self.reading.T @ self.evidence.moment
+        self._ellipse = None
+        if frame.error > 0.0:
+            self.directions, self.offset = (frame.directions, frame.offset) if self.radius == "sharp" else (None, None)
+            self.cross = np.ascontiguousarray(frame.leak(product) if self.radius == "sharp" else product.T)
+            self.cross_gram = self.cross @ self.cross.T
 
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
-        ellipse = self.ellipse(frame)
-        cross = frame.leak(self.gram_reading) if radius == "sharp" else self.gram_reading.T
-        scaled = ellipse.whitening.T @ cross
-        return float(np.sqrt(max(float(np.linalg.eigvalsh(scaled @ scaled.T)[-1]), 0.0)))
+        whitening = self.ellipse(frame).whitening
+        if radius == self.radius and self.frame_error > 0.0:
+            cross_gram = self.cross_gram
+        else:
+            product = self.evidence.gram.times_columns(frame.reading)
+            cross = frame.leak(product) if radius == "sharp" else product.T
+            cross_gram = cross @ cross.T
+        return math.sqrt(max(linalg.largest_eigenvalue(whitening @ cross_gram @ whitening.T), 0.0))
 
     def beta(self, frame: Frame, round_: int, radius: str | float | None = None) -> float:
         """Return the radius β; by default the one chosen, or any other of the three."""
@@ -130,7 +176,7 @@ class Projected(Belief):
             )
         return radii.beta(
             noise=self.noise,
-            log_det_ratio=self.ellipse(frame).log_det - frame.size * float(np.log(self.ridge)),
+            log_det_ratio=self.ellipse(frame).log_det - frame.size * math.log(self.ridge),
             delta=delta,
             theta_bound=self.theta_bound,
             ridge=self.ridge,
@@ -163,18 +209,12 @@ class Projected(Belief):
 
 
 class Ellipse:
-    """B by its eigenvectors, and φ̂: small, and never changed once made, so that views may keep it."""
+    """B and φ̂: small, and never changed once made, so that views may keep it."""
 
-    def __init__(self, values: Array, vectors: Array, moment: Array) -> None:
-        self.whitening = vectors / np.sqrt(values)  # W with WWᵀ = B⁻¹
-        self.center = self.whitening @ (self.whitening.T @ moment)
-        self.log_det = float(np.log(values).sum())
-        self.values = values
-        self.vectors = vectors
-
-    def shape(self) -> Array:
-        """Return B."""
-        return np.asarray((self.vectors * self.values) @ self.vectors.T)
+    def __init__(self, shape: Array, floor: float, moment: Array) -> None:
+        self.shape = shape
+        self.whitening, self.log_det = linalg.whitening(shape, floor)  # W with WᵀW = B⁻¹
+        self.center: Array = (self.whitening @ moment) @ self.whitening
 
 
 class ProjectedView(View):
@@ -195,7 +235,7 @@ class ProjectedView(View):
     def uppers(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖(I − P̂)x‖."""
         if self._uppers is None:
-            white = self.coordinates @ self.ellipse.whitening
+            white = self.coordinates @ self.ellipse.whitening.T
             widths = np.sqrt(np.einsum("ij,ij->i", white, white))
             self._uppers = self.estimates() + self.beta * widths + self.slack
         return self._uppers
@@ -205,9 +245,9 @@ class ProjectedView(View):
         ellipse, frame, beta, z = self.ellipse, self.frame, self.beta, self.coordinates[index].copy()
 
         def model() -> Array:
-            white = ellipse.whitening.T @ z
+            white = ellipse.whitening @ z
             width = float(np.linalg.norm(white))
-            step = ellipse.whitening @ white * (beta / width) if width > 0.0 else 0.0
+            step = white @ ellipse.whitening * (beta / width) if width > 0.0 else 0.0
             return frame.lower(ellipse.center + step)
 
         return model
@@ -220,13 +260,13 @@ class ProjectedView(View):
     def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
         """Return draws from N(φ̂, scale² B⁻¹)."""
         normal = rng.standard_normal((count, len(self.ellipse.center)))
-        return self.models(self.ellipse.center + scale * normal @ self.ellipse.whitening.T)
+        return self.models(self.ellipse.center + scale * normal @ self.ellipse.whitening)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models spread evenly over the boundary of the ellipsoid, each with the slack on top."""
         normal = rng.standard_normal((count, len(self.ellipse.center)))
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
-        return self.models(self.ellipse.center + self.beta * normal @ self.ellipse.whitening.T, slack=True)
+        return self.models(self.ellipse.center + self.beta * normal @ self.ellipse.whitening, slack=True)
 
     def models(self, parameters: Array, slack: bool = False) -> Models:
         """Return models given by their parameters (n, q) in the frame's coordinates."""

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from eigenbandits import inputs, linalg, theory
+from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.error import estimated_error
 from eigenbandits.subspace.rank import bulk_edge_rank
@@ -47,18 +47,8 @@ class PCA(Subspace):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
-        *(
-            "moment",
-            "total",
-            "waiting",
-            "fill",
-            "refreshed_at",
-            "refreshed_set",
-            "version",
-            "directions",
-            "spectrum",
-            "mean",
-        ),
+        *("moment", "total", "refreshed_at", "refreshed_set", "version"),
+        *("block", "directions", "spectrum", "residual", "mean"),
     )
 
     def __init__(
@@ -86,13 +76,13 @@ class PCA(Subspace):
         self.refresh = inputs.one_of(refresh, "refresh", ("lazy", "every-round"))
         self.growth = inputs.number(growth, "growth", least=0.0)
         self.anytime = bool(anytime)
-        self.moment: Array | None = None
-        self.total: Array | None = None
-        self.waiting: Array | None = None
-        self.fill = 0
+        self.moment = linalg.SymmetricSum()
+        self.total: Array = np.zeros(0)
         self.refreshed_at = 0
         self.refreshed_set = 0
         self.version = 0
+        self.block: Array | None = None
+        self.residual = 0.0
         self.directions: Array | None = None
         self.spectrum: Array | None = None
         self.mean: Array | None = None
@@ -104,26 +94,17 @@ class PCA(Subspace):
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(actions)
-        self.moment = linalg.zeros(dim)
+        self.moment.start(dim, BLOCK)
         self.total = np.zeros(dim)
-        self.waiting = np.empty((BLOCK, dim))
 
     def observe(self, actions: Array) -> None:
         """Add one decision set, or a catalogue, to the second moment."""
         super().observe(actions)
-        assert self.waiting is not None and self.total is not None
         center = self.set_center(actions)
         vectors = actions if center is None else actions - center
         if self.center == "mean":
             self.total += vectors.sum(axis=0)
-        count = vectors.shape[0]
-        if self.fill + count > BLOCK:
-            self._flush()
-        if count > BLOCK:
-            self._add(np.ascontiguousarray(vectors))
-        else:
-            self.waiting[self.fill : self.fill + count] = vectors
-            self.fill += count
+        self.moment.add_rows(vectors)
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
@@ -145,43 +126,62 @@ class PCA(Subspace):
         super().restore(state)
         self._frame = None
 
-    def _flush(self) -> None:
-        assert self.waiting is not None
-        if self.fill:
-            self._add(self.waiting[: self.fill])
-            self.fill = 0
-
-    def _add(self, vectors: Array) -> None:
-        assert self.moment is not None
-        linalg.add_rows(self.moment, vectors)
-
     def _find(self) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
-        self._flush()
-        assert self.moment is not None and self.total is not None
-        matrix = self.moment / self.seen
-        if self.center == "mean":
-            self.mean = self.total / self.seen
-            linalg.add_outer(matrix, self.mean, -1.0)
-        values, vectors = eigh(matrix, lower=True, overwrite_a=True, check_finite=False)
-        self.spectrum = np.maximum(values[::-1], 0.0)
-        rank = bulk_edge_rank(self.spectrum, self.seen) if self.rank == "auto" else int(self.rank)
-        self.directions = np.ascontiguousarray(vectors[:, ::-1][:, :rank])
+        half = self.moment.flush()
+        dim, count = len(half), self.seen
+        self.mean = self.total / count if self.center == "mean" else None
+        size = self._block_size(dim)
+        if dim <= eigen.DENSE or 3 * size >= dim:
+            matrix = half / count
+            if self.mean is not None:
+                matrix -= np.multiply.outer(self.mean, self.mean)
+            top = eigen.dense(matrix, self._choose_rank)
+        else:
+            trace = float(np.trace(half)) / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
+            top = eigen.tracked(self._times, trace, count, self._guess(dim, size), self._choose_rank)
+            self.block = top.vectors
+        self.spectrum, self.residual = top.spectrum, top.residual
+        self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
         self.refreshed_at, self.refreshed_set = self.seen, self.sets
         self.version += 1
         self._frame = None
+
+    def _times(self, columns: Array) -> Array:
+        """Return the second moment, or the covariance, times a block."""
+        product = self.moment.times_columns(columns) / self.seen
+        if self.mean is not None:
+            product -= np.multiply.outer(self.mean, self.mean @ columns)
+        return product
+
+    def _choose_rank(self, spectrum: Array) -> int:
+        return bulk_edge_rank(spectrum, self.seen) if self.rank == "auto" else int(self.rank)
+
+    def _block_size(self, dim: int) -> int:
+        """Return how many directions to follow: some more than the rank, so that the gap after it is seen."""
+        rank = (8 if self.directions is None else self.directions.shape[1]) if self.rank == "auto" else int(self.rank)
+        return min(dim, rank + 8)
+
+    def _guess(self, dim: int, size: int) -> Array:
+        """Return the last block, made up to the size wanted with directions that are fixed once for all."""
+        fresh = np.random.default_rng(size).standard_normal((dim, size))
+        if self.block is not None:
+            kept = min(size, self.block.shape[1])
+            fresh[:, :kept] = self.block[:, :kept]
+        return fresh
 
     def _error(self) -> float:
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            return estimated_error(self.spectrum, rank, self.refreshed_at)
+            return min(1.0, estimated_error(self.spectrum, rank, self.refreshed_at) + self.residual)
         if self.projection_error == "theorem":
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
-            return theory.projection_error(
+            bound = theory.projection_error(
                 self.structure, vectors_seen=self.refreshed_at, dim=dim, rank=rank, delta=delta
             )
+            return min(1.0, bound + self.residual)
         return float(self.projection_error)
 
     def diagnostics(self) -> dict[str, Any]:
