@@ -14,6 +14,7 @@ from benchmarks.tables import combine
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 # Shape and fill, not colour, tell the groups apart: the figure must survive a black-and-white printer.
 STYLES = {
@@ -24,73 +25,83 @@ STYLES = {
 
 
 def draw(rows: list[dict[str, Any]], folder: Path) -> Path:
-    """Draw the methods that played all rounds of a size, with one BLAS thread, and write PNG and SVG files."""
+    """Draw the methods that played all rounds of a size, with one BLAS thread, and write PNG and SVG files.
+
+    Points carry the number of their method; the key fills the place after the last panel.
+    """
     merged = [row for row in combine(rows) if row["threads"] == 1 and "failed" not in row]
     sizes = list(dict.fromkeys((row["dim"], row["arms"]) for row in merged))
-    columns = min(2, len(sizes))
-    lines = -(-len(sizes) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(7.5 * columns, 5.2 * lines), squeeze=False)
+    names = list(dict.fromkeys(row["method"] for row in merged))
+    lines = -(-(len(sizes) + 1) // 2)
+    figure, axes = plt.subplots(lines, 2, figsize=(12.0, 5.0 * lines), squeeze=False)
+    figure.subplots_adjust(left=0.06, right=0.98, top=1.0 - 0.15 / lines, bottom=0.25 / lines, hspace=0.4)
     for axis, size in zip(axes.flat, sizes, strict=False):
-        _panel(axis, size, [row for row in merged if (row["dim"], row["arms"]) == size])
+        _panel(axis, size, [row for row in merged if (row["dim"], row["arms"]) == size], names)
     for axis in axes.flat[len(sizes) :]:
         axis.axis("off")
-    axes.flat[0].legend(loc="best", fontsize=8)
-    figure.tight_layout()
+    _key(axes.flat[len(sizes)], names)
     target = folder / "time-regret.png"
-    figure.savefig(target, dpi=130)
+    figure.savefig(target, dpi=110)
     figure.savefig(target.with_suffix(".svg"))
     plt.close(figure)
     return target
 
 
-def _panel(axis: Axes, size: tuple[int, int], rows: list[dict[str, Any]]) -> None:
+def _group(name: str) -> str:
+    group = METHODS[name].group
+    return group if group in STYLES else "peer"
+
+
+def _panel(axis: Axes, size: tuple[int, int], rows: list[dict[str, Any]], names: list[str]) -> None:
     done = [row for row in rows if row["rounds"] == row["asked"]]
-    short = [METHODS[row["method"]].label for row in rows if row["rounds"] < row["asked"]]
-    seen: set[str] = set()
     for row in done:
-        group = METHODS[row["method"]].group
-        group = group if group in STYLES else "peer"
-        style: dict[str, Any] = dict(STYLES[group])
-        if group in seen:
-            del style["label"]
-        seen.add(group)
+        style: dict[str, Any] = dict(STYLES[_group(row["method"])]) | {"label": None}
         axis.plot(row["time"] * 1e3, row["regret"], linestyle="", color="black", markersize=7, **style)
     axis.set(xscale="log", yscale="log", xlabel="ms per round of choose + learn", ylabel="regret")
-    axis.set_title(f"d = {size[0]}, K = {size[1]}, {rows[0]['asked']} rounds", fontsize=10)
+    axis.set_title(f"d = {size[0]}, K = {size[1]}, {rows[0]['asked']:,} rounds", fontsize=10)
     axis.grid(True, which="major", linewidth=0.3, color="0.8")
-    axis.margins(0.15, 0.1)
-    _label(axis, done)
+    axis.margins(0.12, 0.15)
+    for ticks in (axis.xaxis, axis.yaxis):
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ticks.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
+    _number(axis, {names.index(row["method"]) + 1: (row["time"] * 1e3, row["regret"]) for row in done})
+    short = [str(names.index(row["method"]) + 1) for row in rows if row["rounds"] < row["asked"]]
     if short:
-        words = "too slow for all rounds: " + ", ".join(short)
-        axis.annotate(words, (0.0, -0.13), xycoords="axes fraction", fontsize=6.5, va="top", wrap=True)
+        words = f"too slow to play all rounds: {', '.join(short)}"
+        axis.annotate(words, (0.0, -0.14), xycoords="axes fraction", fontsize=8, va="top")
 
 
-def _label(axis: Axes, rows: list[dict[str, Any]]) -> None:
-    """Write each point's name beside it, moving names up or down until none lies on another."""
-    figure = axis.get_figure()
-    assert figure is not None
-    figure.canvas.draw()
-    taken: list[tuple[float, float, float, float]] = []
-    for row in sorted(rows, key=lambda row: float(row["regret"])):
-        text = METHODS[row["method"]].label
-        x, y = axis.transData.transform((row["time"] * 1e3, row["regret"]))
-        width, height = 4.6 * len(text), 11.0
-        steps = [0.0, *(sign * step for step in np.arange(1.0, 12.0) for sign in (1.0, -1.0))]
-        places = [(x + side, y + step * height) for step in steps for side in (8.0, -8.0 - width)]
-        left, bottom = next((p for p in places if not _hits((*p, width, height), taken)), places[0])
-        taken.append((left, bottom, width, height))
+def _number(axis: Axes, points: dict[int, tuple[float, float]]) -> None:
+    """Write each point's number beside it, further off where another number or point is already."""
+    pixels = {number: axis.transData.transform(point) for number, point in points.items()}
+    taken = list(pixels.values())
+    for number, at in pixels.items():
+        tries = (
+            at + radius * np.array([np.cos(angle), np.sin(angle)])
+            for radius in (13.0, 20.0, 27.0, 34.0, 41.0)
+            for angle in np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
+        )
+        place = next((spot for spot in tries if all(np.hypot(*(spot - other)) > 12.0 for other in taken)), at + 13.0)
+        taken.append(place)
         axis.annotate(
-            text,
-            (x, y),
-            (left, bottom),
-            xycoords="figure pixels",
-            textcoords="figure pixels",
-            fontsize=7,
+            str(number),
+            points[number],
+            (place - at) * 72.0 / axis.get_figure(root=True).dpi,  # type: ignore[union-attr]
+            textcoords="offset points",
+            fontsize=8,
+            ha="center",
             va="center",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5"},
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5", "shrinkA": 3, "shrinkB": 2},
         )
 
 
-def _hits(box: tuple[float, float, float, float], taken: list[tuple[float, float, float, float]]) -> bool:
-    left, bottom, width, height = box
-    return any(left < x + w and x < left + width and bottom < y + h and y < bottom + height for x, y, w, h in taken)
+def _key(axis: Axes, names: list[str]) -> None:
+    for line, (group, style) in enumerate(STYLES.items()):
+        shape: dict[str, Any] = dict(style)
+        label = shape.pop("label")
+        axis.plot(0.03, 1.0 - 0.05 * line, linestyle="", color="black", markersize=7, **shape)
+        numbers = [str(i + 1) for i, name in enumerate(names) if _group(name) == group]
+        axis.text(0.06, 1.0 - 0.05 * line, f"{label}: {numbers[0]}–{numbers[-1]}" if numbers else label, va="center")
+    for i, name in enumerate(names):
+        axis.text(0.02, 0.83 - 0.038 * i, f"{i + 1:>2}  {METHODS[name].label}", fontsize=8.5, va="center")
+    axis.set(xlim=(0.0, 1.0), ylim=(-0.15, 1.05))

@@ -59,6 +59,20 @@ def _ours(make: Callable[[Size], eb.Policy]) -> Callable[[Size], Method]:
     return lambda size: Ours(make(size))
 
 
+def _streaming() -> dict[str, Entry]:
+    """Return the streaming policies, if the library has them."""
+    if "memory" not in inspect.signature(eb.PSLB.__init__).parameters:
+        return {}
+    settings: dict[str, Any] = {"noise": NOISE, "memory": "streaming", "seed": 0}
+    return {
+        "pslb-streaming": Entry(
+            "PSLB, streaming, rank known, projected set only",
+            "ours",
+            _ours(lambda s: eb.PSLB(rank=s.rank, intersect=False, **settings)),
+        )
+    }
+
+
 METHODS: dict[str, Entry] = {
     "pslb": Entry("PSLB, nothing set", "ours", _ours(lambda s: eb.PSLB(noise=NOISE, seed=0))),
     "pslb-rank": Entry("PSLB, rank known", "ours", _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0))),
@@ -86,6 +100,7 @@ METHODS: dict[str, Entry] = {
     ),
     "soful": Entry("SOFUL, sketch of 20", "ours", _ours(lambda s: eb.SOFUL(noise=NOISE, seed=0))),
     "cbscfd": Entry("CBSCFD, sketch of 20", "ours", _ours(lambda s: eb.CBSCFD(noise=NOISE, seed=0))),
+    **_streaming(),
     "plain-oful": Entry("OFUL, Sherman–Morrison, NumPy", "plain", lambda s: plain.OfulShermanMorrison(s.dim, NOISE)),
     "plain-oful-blas": Entry("OFUL, Sherman–Morrison, BLAS in place", "plain", lambda s: plain.OfulBlas(s.dim, NOISE)),
     "plain-oful-blas-full": Entry(
@@ -143,17 +158,3 @@ METHODS: dict[str, Entry] = {
         "model, asked for each action in turn",
     ),
 }
-
-
-def _add_streaming() -> None:
-    """Add the streaming policies once the library has them."""
-    if "memory" in inspect.signature(eb.PSLB.__init__).parameters:
-        streaming: dict[str, Any] = {"noise": NOISE, "memory": "streaming", "seed": 0}
-        METHODS["pslb-streaming"] = Entry(
-            "PSLB, streaming, rank known, projected set only",
-            "ours",
-            _ours(lambda s: eb.PSLB(rank=s.rank, intersect=False, **streaming)),
-        )
-
-
-_add_streaming()
