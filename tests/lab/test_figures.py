@@ -13,7 +13,9 @@ from matplotlib import colors, image
 from scipy.optimize import isotonic_regression
 
 from eigenbandits.extras import MissingExtraError
-from eigenbandits.lab import figures
+from eigenbandits.lab import demo, figures
+from eigenbandits.lab.compare import paper_line_up
+from eigenbandits.lab.style import styles
 
 
 def size_of(path):
@@ -33,10 +35,10 @@ def test_the_figure_is_a_whole_png_of_the_size_declared(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["regret.png"]
 
 
-def rows_of_colour(path, order):
+def rows_of_colour(path, colour):
     """Within the axes' right half: the pixel rows that hold a line's colour, at full strength."""
     pixels = image.imread(path)[:, 500:900, :3]
-    wanted = np.array(colors.to_rgb(figures._style(order)["color"]))
+    wanted = np.array(colors.to_rgb(colour))
     rows, _ = np.nonzero(np.abs(pixels - wanted).max(axis=2) < 0.02)
     return rows
 
@@ -44,16 +46,19 @@ def rows_of_colour(path, order):
 def test_the_line_that_lost_more_is_drawn_above(tmp_path):
     path = tmp_path / "regret.png"
     flat = np.full(50, 10.0)
-    figures.regret_figure(path, {"low": [flat, flat], "high": [9 * flat, 9 * flat]}, "Title")
-    low, high = rows_of_colour(path, 0), rows_of_colour(path, 1)
+    figures.regret_figure(path, {"PSLB": [flat, flat], "OFUL": [9 * flat, 9 * flat]}, "Title")
+    looks = styles(["PSLB", "OFUL"])
+    low, high = (rows_of_colour(path, looks[name].colour) for name in ("PSLB", "OFUL"))
     assert low.size
     assert high.size
     assert high.max() < low.min()  # rows are counted from the top
 
 
-def test_twenty_lines_differ_without_their_colours():
-    styles = [figures._style(order) for order in range(20)]
-    assert len({(str(style["linestyle"]), style["marker"]) for style in styles}) == 20
+@pytest.mark.parametrize("line_up", [demo.line_up, paper_line_up])
+def test_all_lines_of_a_figure_differ_without_their_colours(line_up):
+    names = list(line_up(demo.ENVIRONMENT.instance(0), 0))
+    looks = styles(names)
+    assert len({(str(looks[name].line), looks[name].marker) for name in names}) == len(names)
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, tmp_path):

@@ -167,15 +167,15 @@ class Witness:
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         tilt = subspace_distance(frame.directions, self.instance.basis)
         rank, seen = frame.directions.shape[1], subspace.refreshed_at
-        size = estimated_error(frame.spectrum, rank, seen, _TINY) / _TINY
-        self.safety = max(self.safety, _ratio(tilt, size))
+        # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
+        size, rounding = estimated_error(frame.spectrum, rank, seen, _TINY) / _TINY, subspace.residual
+        self.safety = max(self.safety, _ratio(tilt - rounding, size))
         for belief in (self.projected, self.anytime):
             errors = {"estimated": frame.error}
             if self.instance.structure is not None:
                 delta = theory.spend(belief.delta, subspace.refreshed_set) if belief.anytime else belief.delta
-                errors["theorem"] = theory.projection_error(
-                    self.instance.structure, vectors_seen=seen, dim=len(theta), rank=rank, delta=delta
-                )
+                bound = theory.projection_error(self.instance.structure, seen, len(theta), rank, delta)
+                errors["theorem"] = min(1.0, bound + rounding)
             for source, error in errors.items():
                 if error < 1.0 and not belief.anytime:
                     self.opened.setdefault(source, self.watched.round)

@@ -12,6 +12,7 @@ import numpy as np
 from eigenbandits.extras import need
 from eigenbandits.files import write_whole
 from eigenbandits.inputs import Array
+from eigenbandits.lab.style import Style, styles
 from eigenbandits.lab.tables import bootstrap_band
 
 if TYPE_CHECKING:
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1350, 825  # pixels
 _DPI = 150
-# Okabe and Ito's colours, which people with any common colour blindness tell apart; their yellow is too pale for lines.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-# Without colour the dashes tell lines apart, and from the sixth line on the markers too.
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
-_MARKERS = ("", "o", "s", "^")
 _POINTS = 200
 # In fractions of the axes: where a line's name starts, after a short piece of the line itself.
 _SAMPLE, _NAME = (1.03, 1.09), 1.105
@@ -34,7 +30,7 @@ class _End(NamedTuple):
 
     x: float
     y: float
-    style: dict[str, Any]
+    style: Style
 
 
 def need_matplotlib() -> None:
@@ -63,7 +59,11 @@ def regret_figure(
     figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.085, 0.115, 0.63, 0.745))
-    ends = {name: _draw_curve(axes, np.asarray(runs), order) for order, (name, runs) in enumerate(curves.items())}
+    looks = styles(curves)
+    ends = {
+        name: _draw_curve(axes, np.asarray(runs), looks[name], order)
+        for order, (name, runs) in enumerate(curves.items())
+    }
     seeds = len(next(iter(curves.values())))
     axes.set_xlim(0, max(end.x for end in ends.values()))
     axes.set_ylim(bottom=0)
@@ -81,30 +81,15 @@ def regret_figure(
     write_whole(path, picture.getvalue())
 
 
-def _style(order: int) -> dict[str, Any]:
-    """Return colour, dashes and marker of the line number `order`; the first twenty differ in dashes or marker."""
-    # Forth and back, so that neighbours in a long list do not share a colour with each other's namesakes.
-    cycle = _COLOURS + _COLOURS[::-1]
-    return {
-        "color": cycle[order % len(cycle)],
-        "linestyle": _DASHES[order % len(_DASHES)],
-        "linewidth": 1.8,
-        "marker": _MARKERS[order // len(_DASHES) % len(_MARKERS)],
-        "markersize": 4.5,
-    }
-
-
-def _draw_curve(axes: Axes, runs: Array, order: int) -> _End:
+def _draw_curve(axes: Axes, runs: Array, style: Style, order: int) -> _End:
     rounds = runs.shape[1]
     shown = np.unique(np.linspace(0, rounds - 1, _POINTS).astype(int))
     runs = runs[:, shown]
     mean = runs.mean(axis=0)
     low, high = bootstrap_band(runs, resamples=2000)
-    style = _style(order)
-    axes.fill_between(shown + 1, low, high, color=style["color"], alpha=0.18, linewidth=0)
-    # Markers of neighbouring lines start at different rounds, lest they cover each other.
-    every = max(1, len(shown) // 8)
-    axes.plot(shown + 1, mean, markevery=(every * (1 + order % 3) // 4, every), **style)
+    axes.fill_between(shown + 1, low, high, color=style.colour, alpha=0.18, linewidth=0)
+    # Neighbours in the list have their markers at different rounds, lest they cover each other.
+    axes.plot(shown + 1, mean, **style.line_options(len(shown), start=7 * order))
     return _End(float(rounds), float(mean[-1]), style)
 
 
@@ -116,8 +101,9 @@ def _label_ends(axes: Axes, ends: Mapping[str, _End]) -> None:
     for name, height, place in zip(names, heights, spaced(heights, gap=0.047), strict=True):
         style = ends[name].style
         frame: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
-        axes.plot([1.0, _SAMPLE[0]], [height, place], color=style["color"], linewidth=0.8, **frame)
-        axes.plot([_SAMPLE[0], sum(_SAMPLE) / 2, _SAMPLE[1]], [place] * 3, markevery=[1], **style, **frame)
+        axes.plot([1.0, _SAMPLE[0]], [height, place], color=style.colour, linewidth=0.8, **frame)
+        sample = style.line_options(3) | {"markevery": [1]}
+        axes.plot([_SAMPLE[0], sum(_SAMPLE) / 2, _SAMPLE[1]], [place] * 3, **sample, **frame)
         axes.text(_NAME, place, name, va="center", fontsize=10, **frame)
 
 
