@@ -44,15 +44,10 @@ def test_processes_change_nothing_but_the_time():
 
 
 def test_the_whole_line_up_plays():
-    found = compare(SMALL, rounds=15, seeds=1, line_up=paper_line_up_in_eight)
+    found = compare(SMALL, rounds=15, seeds=1, line_up=paper_line_up)
     assert [name for name, plays in found.items() if len(plays) == 1] == list(paper_line_up(SMALL.instance(0), 0))
     for plays in found.values():
         assert np.all(np.diff(plays[0].regret) >= 0.0)
-
-
-def paper_line_up_in_eight(instance, seed):
-    # CBRAP projects on 20 dimensions; here there are 8.
-    return paper_line_up(instance, seed) | {"CBRAP": lambda: eb.CBRAP(noise=0.5, rank=4, seed=seed)}
 
 
 def test_with_the_papers_constants_pslb_is_oful_until_its_warm_up_ends():

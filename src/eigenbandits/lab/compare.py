@@ -83,7 +83,7 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
         "ProjectedThompson": lambda: ProjectedThompson(**known),
         "SOFUL": lambda: SOFUL(**known),
         "CBSCFD": lambda: CBSCFD(**known),
-        "CBRAP": lambda: CBRAP(**known),
+        "CBRAP": lambda: CBRAP(**known, rank=min(20, len(instance.theta))),
         "Greedy": lambda: Greedy(seed=seed),
         "EpsilonGreedy": lambda: EpsilonGreedy(seed=seed),
         "Random": lambda: Random(seed=seed),
