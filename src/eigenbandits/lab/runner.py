@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from os import PathLike
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 # A cell that cannot be read when the tables are built is run again; twice in a row means that the disk is broken.
 _BUILDS = 3
+_OLDER = (
+    "Some of the cells that are there were made by another state of this library's code with the same version; "
+    "--refresh runs them again."
+)
 
 
 def run(
@@ -42,8 +46,11 @@ def run(
     made = make_engine(engine, workers, scheduler)
     with store.locked():
         rows = _rows(experiment, planned)
-        if _unchanged(store, rows):
-            with make_progress(progress, len(planned), len(planned), 0):
+        last = store.settings()
+        if last and last["stamp"] == store.stamp(rows) and not (refresh and _older(last["code_of_cells"])):
+            with make_progress(progress, len(planned), len(planned), 0) as shown:
+                if _older(last["code_of_cells"]):
+                    shown.note(_OLDER)
                 return Results.open(store.folder)
         for _ in range(_BUILDS):
             missing, notes = _missing(store, planned, refresh)
@@ -75,25 +82,20 @@ def _rows(experiment: Experiment, planned: Sequence[Planned]) -> list[dict[str, 
     ]
 
 
-def _unchanged(store: Store, rows: Sequence[dict[str, Any]]) -> bool:
-    """Tell whether all cells and tables are as the last run left them, and this code has made them."""
-    last = store.settings()
-    return last.get("code_of_cells") == [provenance.code_fingerprint()] and last["stamp"] == store.stamp(rows)
+def _older(codes: Iterable[str]) -> list[str]:
+    """Return the states of the code that are not this one."""
+    return [code for code in codes if code != provenance.code_fingerprint()]
 
 
 def _missing(store: Store, planned: Sequence[Planned], refresh: bool) -> tuple[list[Job], list[str]]:
     """Return the jobs that are to be run, seed by seed, and what is to be said of those that are there."""
     by_hash = {plan.cell.hash: plan for plan in planned}
     present, notes = store.present(by_hash)
-    code = provenance.code_fingerprint()
-    older = [hash_ for hash_, made in store.made_by(present).items() if made != code]
+    older = {hash_ for hash_, made in store.made_by(present).items() if _older([made])}
     if refresh:
-        present -= set(older)
+        present -= older
     elif older:
-        notes.append(
-            f"{len(older)} of the {len(present)} cells that are there were made by another state of this library's "
-            "code with the same version; --refresh runs them again."
-        )
+        notes.append(_OLDER)
     # Seed by seed: a run that is stopped half way then compares all policies on the seeds that it has.
     order = sorted(by_hash.values(), key=lambda plan: plan.cell.seed)
     jobs = [

@@ -79,7 +79,8 @@ def styles(labels: Iterable[str]) -> dict[str, Style]:
     for place, label in enumerate(name for name in wanted if name not in _FIXED):
         chosen[label] = _next_free(place, taken)
         taken.add(chosen[label])
-    return {label: Style(_COLOURS[c], _LINES[i], _MARKERS[m]) for label, (c, i, m) in chosen.items()}
+    looks = {label: Style(_COLOURS[c], _LINES[i], _MARKERS[m]) for label, (c, i, m) in chosen.items()}
+    return {label: looks[label] for label in wanted}
 
 
 def _next_free(place: int, taken: set[tuple[int, int, int]]) -> tuple[int, int, int]:
@@ -88,7 +89,8 @@ def _next_free(place: int, taken: set[tuple[int, int, int]]) -> tuple[int, int, 
     preferred = (place % len(_COLOURS), place % len(_LINES), place % len(_MARKERS))
 
     def clash(look: tuple[int, int, int]) -> tuple[int, int]:
-        pairs = sum((look[0], look[1]) == other[:2] for other in taken)
+        # The same colour and line would look alike in colour, the same line and marker without it.
+        pairs = sum(look[:2] == other[:2] or look[1:] == other[1:] for other in taken)
         shared = sum(a == b for other in taken for a, b in zip(look, other, strict=True))
         away = sum(a != b for a, b in zip(look, preferred, strict=True))
         return 10 * pairs + shared, away
@@ -96,7 +98,7 @@ def _next_free(place: int, taken: set[tuple[int, int, int]]) -> tuple[int, int, 
     return min(looks, key=clash)
 
 
-def figure(rows: int = 1, columns: int = 1, *, width: float = 4.6, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+def figure(rows: int = 1, columns: int = 1, *, width: float = 4.0, height: float = 3.0) -> tuple[Figure, list[Axes]]:
     """Return an empty figure and its panels row by row, made without any global state.
 
     Parameters
