@@ -120,7 +120,7 @@ class Ambient(Belief):
     def repair(self) -> None:
         """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
         matrix = self.evidence.gram.flush().copy(order="F")
-        matrix[np.diag_indices_from(matrix)] += self.ridge
+        matrix.flat[:: len(matrix) + 1] += self.ridge
         half, log_det = linalg.inverse(matrix, self.ridge)
         self.inverse.reset(half)
         self.center = self.inverse.times(self.evidence.moment)
@@ -167,7 +167,7 @@ class Ambient(Belief):
         """
         if self.factor is None:
             matrix = self.evidence.gram.full()
-            matrix[np.diag_indices_from(matrix)] += self.ridge
+            matrix.flat[:: len(matrix) + 1] += self.ridge
             try:
                 self.factor = np.asarray(np.linalg.cholesky(matrix))
             except np.linalg.LinAlgError:
@@ -206,6 +206,7 @@ class AmbientView(View):
         self._dim = dim
         self._uppers: Array | None = None
         self._solved: dict[int, Array] = {}
+        self._known: dict[int, float] = {}
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -221,10 +222,17 @@ class AmbientView(View):
 
     def upper_of(self, index: int) -> float:
         """Return the same for one action."""
-        action = self.lifted[index]
-        solved = self._solved[index] = self.belief.inverse.times(action)
-        width = math.sqrt(max(float(action @ solved), 0.0))
-        return float(action @ self._center) + self.omega * width
+        if index not in self._known:
+            action = self.lifted[index]
+            solved = self._solved[index] = self.belief.inverse.times(action)
+            width = math.sqrt(max(float(action @ solved), 0.0))
+            self._known[index] = float(action @ self._center) + self.omega * width
+        return self._known[index]
+
+    def expect(self, index: int) -> None:
+        """Let the belief keep Z⁻¹x of the action whose reward is likely to be learned next."""
+        if index in self._solved:
+            self.belief.solved_action, self.belief.solved = self.lifted[index], self._solved[index]
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
@@ -238,8 +246,7 @@ class AmbientView(View):
             self.upper_of(index)
         center, omega, action, dim = self._center, self.omega, self.lifted[index].copy(), self._dim
         solved = self._solved[index].copy()
-        # The reward of this action is likely to be learned next.
-        self.belief.solved_action, self.belief.solved = action, solved
+        self.expect(index)
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))

@@ -149,6 +149,7 @@ class BothView(View):
     def best(self) -> tuple[int, float]:
         """Return the action with the highest lower value; the ambient one is computed only where it can matter."""
         index, value = self._walk(self.projected.uppers(), None)
+        self.ambient.expect(index)
         self.belief.count_binding(value >= self.projected.uppers()[index])
         return index, value
 
@@ -167,6 +168,8 @@ class BothView(View):
         # Most rounds end at the first action: its projected bound is the highest and the ambient one does not lower it.
         best = int(bounds.argmax())
         best_value = float(self._values(np.array([best]), bounds, geometry)[0])
+        if best_value >= bounds[best]:
+            return best, best_value
         rest = np.flatnonzero(bounds > best_value)
         rest = rest[rest != best]
         rest = rest[np.argsort(-bounds[rest], kind="stable")]

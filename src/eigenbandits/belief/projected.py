@@ -94,12 +94,13 @@ class Projected(Belief):
         if self.reading is None:
             return
         z = action @ self.reading
-        self.gram += np.multiply.outer(z, z)
+        square = np.multiply.outer(z, z)
+        self.gram += square
         self.moment += reward * z
         if self.frame_error > 0.0:
-            y = self._remainder(action[None], z[None])[0]
+            y = self._remainder(action, z)
             pull = np.multiply.outer(self.cross @ y, z)
-            self.cross_gram += pull + pull.T + float(y @ y) * np.multiply.outer(z, z)
+            self.cross_gram += pull + pull.T + float(y @ y) * square
             self.cross += np.multiply.outer(z, y)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
@@ -121,7 +122,7 @@ class Projected(Belief):
         if self.directions is None:
             return actions
         dim, rank = self.directions.shape
-        remainder = actions[:, :dim] - z[:, :rank] @ self.directions.T
+        remainder = actions[..., :dim] - z[..., :rank] @ self.directions.T
         return remainder if self.offset is None else np.asarray(remainder - self.offset)
 
     def ellipse(self, frame: Frame) -> Ellipse:
@@ -130,7 +131,7 @@ class Projected(Belief):
             self._read(frame)
         if self._ellipse is None:
             shape = self.gram.copy()
-            shape[np.diag_indices_from(shape)] += self.ridge
+            shape.flat[:: len(shape) + 1] += self.ridge
             self._ellipse = Ellipse(shape, self.ridge, self.moment)
         return self._ellipse
 
