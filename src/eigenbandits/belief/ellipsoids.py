@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
@@ -74,6 +73,8 @@ class Intersection:
             return low
         if slope(high) >= 0.0:
             return high
+        from scipy.optimize import brentq  # half of the time that importing this library would take
+
         return float(brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
     @property
