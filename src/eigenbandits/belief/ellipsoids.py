@@ -7,13 +7,16 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
-# log ρ = log(τ/(1 − τ)) is searched between these, τ from 1e-40 to 1 − 1e-40, down to 2e-10; the minimum is flat, so
-# that the value is then good to the last digit.
+# log ρ = log(τ/(1 − τ)) is searched between these, τ from 1e-40 to 1 − 1e-40, until the optimum over E_τ lies in both
+# sets but for TOLERANCE. The minimum over τ is flat there, so that the value is then good to the last digit.
 LIMIT = 92.0
-STEPS = 40
+TOLERANCE = 1e-10
+HALVINGS = 6
+STEPS = 60
 
 # An axis shorter than this part of the longest is taken to be as long: a set with no inside has no metric.
 THINNEST = 1e-12
@@ -56,7 +59,6 @@ class Intersection:
         self._e = np.maximum(singular, np.finfo(float).eps * singular[0]) ** -2.0
         self._to = (first.vectors * first_lengths) @ left  # z̃ = toᵀ z, φ = c₁ + to y
         self._c1 = first.center
-        self._c2 = second.center
         self._gap = left.T @ ((first.vectors.T @ (second.center - first.center)) / first_lengths)
         self._log_ratio = self._deepest()
 
@@ -68,13 +70,13 @@ class Intersection:
             terms = self._e * self._gap**2 * (1.0 - ratio**2 * self._e) / (1.0 + ratio * self._e) ** 2
             return float(terms.sum())
 
-        low, high = -LIMIT, LIMIT
+        # Each term changes its sign at ρ = e^{-1/2}.
+        ends = -0.5 * np.log(self._e)
+        low, high = float(ends.min()), float(ends.max())
         if slope(low) <= 0.0:
             return low
         if slope(high) >= 0.0:
             return high
-        from scipy.optimize import brentq  # half of the time that importing this library would take
-
         return float(brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
     @property
@@ -96,20 +98,11 @@ class Intersection:
         if self.empty:
             return np.full(len(directions), -np.inf)
         z = directions @ self._to
-        ends = [self._height(z, log_ratio) for log_ratio in (self._search(z), np.full(len(z), -np.inf))]
-        second = z @ self._gap + np.sqrt(np.square(z / np.sqrt(self._e)).sum(axis=1))
-        return np.asarray(directions @ self._c1 + np.minimum(np.minimum(*ends), second))
+        return np.asarray(directions @ self._c1 + np.einsum("ij,ij->i", z, self._optima(z)))
 
     def optimum(self, direction: Array) -> Array:
         """Return the φ of the intersection at which zᵀφ is largest; meaningless if it is empty."""
-        z = (direction @ self._to)[None]
-        log_ratio = self._search(z)
-        ratio = float(np.exp(log_ratio[0]))
-        axes = z[0] * (1.0 + ratio) / (1.0 + ratio * self._e)
-        spread = float(z[0] @ axes)
-        room = max(1.0 - float(self._shrink(log_ratio)[0]), 0.0)
-        step = axes * np.sqrt(room / spread) if spread > 0.0 else 0.0
-        return np.asarray(self._c1 + self._to @ (self._center(log_ratio)[0] + step))
+        return np.asarray(self._c1 + self._to @ self._optima((direction @ self._to)[None])[0])
 
     def boundary(self, count: int, rng: np.random.Generator) -> Array:
         """Return points (count, q) on the boundary of the intersection, in all directions from its deepest point."""
@@ -120,16 +113,46 @@ class Intersection:
         reach = np.minimum(_reach(start, steps, np.ones_like(self._e)), _reach(start - self._gap, steps, self._e))
         return np.asarray(self._c1 + (start + reach[:, None] * steps) @ self._to.T)
 
+    def _optima(self, z: Array) -> Array:
+        """Return the optimum for each row of z, from the first centre and in the common coordinates."""
+        tiny = np.finfo(float).tiny
+        norms = np.sqrt(np.einsum("ij,ij->i", z, z))
+        best = np.asarray(z / np.maximum(norms, tiny)[:, None])
+        # Where the first ellipsoid's own optimum lies in the second, or the other way round, that is all.
+        outside_second = (self._second(best - self._gap) > 1.0) & (norms > 0.0)
+        scaled = z / self._e
+        other = self._gap + scaled / np.sqrt(np.maximum(np.einsum("ij,ij->i", z, scaled), tiny))[:, None]
+        inside_first = np.einsum("ij,ij->i", other, other) <= 1.0
+        best[outside_second] = other[outside_second]
+        rows = np.flatnonzero(outside_second & ~inside_first)
+        if len(rows):
+            best[rows] = self._at(z[rows], self._search(z[rows]))[0]
+        return best
+
     def _search(self, z: Array) -> Array:
-        """Return the log ρ at which the support function of E_τ is least, for each row of z."""
-        low = np.full(len(z), -LIMIT)
-        high = np.full(len(z), LIMIT)
-        for _ in range(STEPS):
-            middle = 0.5 * (low + high)
-            rising = self._slope(z, middle) > 0.0
-            high = np.where(rising, middle, high)
-            low = np.where(rising, low, middle)
-        return np.asarray(0.5 * (low + high))
+        """Return the log ρ at which the support function of E_τ is least, for each row of z.
+
+        The derivative by τ has the sign of q₁ − q₂ at the optimum over E_τ. A few halvings find where log(q₁/q₂)
+        leaves its flat ends; from there on it is smooth, and the Illinois form of regula falsi takes few steps.
+        """
+        low, high = np.full(len(z), -LIMIT), np.full(len(z), LIMIT)
+        at_low, at_high = np.full(len(z), -1.0), np.full(len(z), 1.0)
+        middle = np.full(len(z), self._log_ratio)
+        rose = np.zeros(len(z), dtype=bool)
+        for step in range(STEPS):
+            inside, offset = self._at(z, middle)
+            value = np.log(np.einsum("ij,ij->i", inside, inside) / self._second(offset))
+            if np.abs(value).max() < TOLERANCE:
+                break
+            rising = value > 0.0
+            # Illinois: the value of an end that stays twice running is halved, so that both ends move.
+            again = np.where(rising == rose, 0.5, 1.0)
+            at_low, at_high = np.where(rising, again * at_low, value), np.where(rising, value, again * at_high)
+            low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+            share = at_low / (at_low - at_high) if step >= HALVINGS else 0.5
+            middle = low + share * (high - low)
+            rose = rising
+        return middle
 
     # Below, ρ = τ/(1 − τ) and u = 1 + ρe; then the weights of E_τ are (1 − τ) + τe = u/(1 + ρ).
 
@@ -144,25 +167,20 @@ class Intersection:
         terms = self._e * self._gap**2 / (1.0 + ratio * self._e)
         return np.asarray((ratio[:, 0] / (1.0 + ratio[:, 0])) * terms.sum(axis=1))
 
-    def _height(self, z: Array, log_ratio: Array) -> Array:
-        """Return the support function of E_τ along z, from the first ellipsoid's centre."""
-        ratio = np.exp(log_ratio)[:, None]
-        spread = (z**2 * (1.0 + ratio) / (1.0 + ratio * self._e)).sum(axis=1)
-        room = np.maximum(1.0 - self._shrink(log_ratio), 0.0)
-        return np.asarray((z * self._center(log_ratio)).sum(axis=1) + np.sqrt(room * spread))
+    def _second(self, offset: Array) -> Array:
+        """Return q₂ for points given from the second centre."""
+        return np.asarray(np.square(offset) @ self._e)
 
-    def _slope(self, z: Array, log_ratio: Array) -> Array:
-        """Return the derivative of the support function of E_τ by τ, up to a positive factor."""
+    def _at(self, z: Array, log_ratio: Array) -> tuple[Array, Array]:
+        """Return the optimum over E_τ along each row of z, seen from the first centre and from the second."""
         ratio = np.exp(log_ratio)[:, None]
         u = 1.0 + ratio * self._e
-        weight = 1.0 + ratio
-        move = (z * self._e * self._gap * (weight / u) ** 2).sum(axis=1)
-        shrink = (self._e * self._gap**2 * (1.0 - ratio**2 * self._e) / u**2).sum(axis=1)
-        spread = (z**2 * weight / u).sum(axis=1)
-        narrow = -(z**2 * (self._e - 1.0) * (weight / u) ** 2).sum(axis=1)
+        axes = z * ((1.0 + ratio) / u)
+        spread = np.maximum(np.einsum("ij,ij->i", z, axes), np.finfo(float).tiny)
         room = np.maximum(1.0 - self._shrink(log_ratio), 0.0)
-        root = np.sqrt(room * spread)
-        return np.asarray(2.0 * root * move + room * narrow - shrink * spread)
+        step = axes * np.sqrt(room / spread)[:, None]
+        left = self._gap / u
+        return np.asarray(step + ratio * self._e * left), np.asarray(step - left)
 
 
 def _reach(offset: Array, steps: Array, weights: Array) -> Array:
