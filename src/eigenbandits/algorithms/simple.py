@@ -151,6 +151,9 @@ class _FixedView(View):
     def uppers(self) -> Array:
         return self.estimates()
 
+    def part(self, start: int, stop: int) -> View:
+        return _FixedView(self.model, self.lifted[start:stop])
+
     def optimist(self, index: int) -> Callable[[], Array]:
         return self.believer()
 

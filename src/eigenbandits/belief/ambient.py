@@ -218,7 +218,9 @@ class AmbientView(View):
         solved = self.belief.inverse.times_columns(actions.T)
         self._solved.update(zip(rows.tolist(), solved.T, strict=True))
         squares = np.einsum("ij,ji->i", actions, solved)
-        return np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
+        values = np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
+        self._known.update(zip(rows.tolist(), values.tolist(), strict=True))
+        return values
 
     def upper_of(self, index: int) -> float:
         """Return the same for one action."""
@@ -253,6 +255,14 @@ class AmbientView(View):
             return np.asarray((center + (omega / width * solved if width > 0.0 else 0.0))[:dim])
 
         return model
+
+    def part(self, start: int, stop: int) -> AmbientView:
+        """Return the view through some of the actions."""
+        part = AmbientView(self.belief, self.lifted[start:stop], self.omega, self._dim)
+        part._uppers = None if self._uppers is None else self._uppers[start:stop]
+        part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
+        part._known = {i - start: self._known[i] for i in range(start, stop) if i in self._known}
+        return part
 
     def believer(self) -> Callable[[], Array]:
         """Give θ̂."""

@@ -51,6 +51,14 @@ class View(ABC):
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models drawn from the boundary of the confidence set, where its most optimistic members lie."""
 
+    @abstractmethod
+    def part(self, start: int, stop: int) -> View:
+        """Return the view through some of the actions only; what is known of them already is kept."""
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find out at once what `best` will ask for in each of the consecutive parts of these sizes."""
+        self.uppers()
+
     def estimate(self, index: int) -> float:
         """Return the estimated value of one action."""
         return float(self.estimates()[index])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -162,6 +163,17 @@ class BothView(View):
         index, value = self._walk(self.projected.uppers(), geometry)
         self.belief.count_binding(value >= self.projected.uppers()[index])
         return index, value
+
+    def part(self, start: int, stop: int) -> BothView:
+        """Return the view through some of the actions."""
+        return BothView(self.belief, self.projected.part(start, stop), self.ambient.part(start, stop))
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find the projected values of all actions, and the ambient value of each part's first candidate."""
+        uppers = self.projected.uppers()
+        starts = np.cumsum([0, *sizes])
+        firsts = [low + int(uppers[low:high].argmax()) for low, high in itertools.pairwise(starts)]
+        self.ambient.upper(np.array(firsts))
 
     def _walk(self, bounds: Array, geometry: ellipsoids.Intersection | None) -> tuple[int, float]:
         """Go through the actions by descending projected bound until none that is left can win (DESIGN, Cost)."""

@@ -193,7 +193,9 @@ class Projected(Belief):
             )
         if self.radius == "worst-case" and self.action_bound is None:
             self.evidence.note_norms(lifted)
-        return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), self.theta_bound, lifted)
+        coordinates, outside = frame.coordinates(lifted)
+        slack = min(frame.error, 1.0) * self.theta_bound * outside
+        return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), coordinates, slack)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
@@ -221,13 +223,20 @@ class Ellipse:
 class ProjectedView(View):
     """C_m through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss (DESIGN 4.2)."""
 
-    def __init__(self, ellipse: Ellipse, frame: Frame, beta: float, theta_bound: float, lifted: Array) -> None:
+    def __init__(self, ellipse: Ellipse, frame: Frame, beta: float, coordinates: Array, slack: Array) -> None:
         self.ellipse = ellipse
         self.frame = frame
         self.beta = beta
-        self.coordinates, outside = frame.coordinates(lifted)
-        self.slack = min(frame.error, 1.0) * theta_bound * outside
+        self.coordinates = coordinates
+        self.slack = slack
         self._uppers: Array | None = None
+
+    def part(self, start: int, stop: int) -> ProjectedView:
+        """Return the view through some of the actions."""
+        rows = slice(start, stop)
+        part = ProjectedView(self.ellipse, self.frame, self.beta, self.coordinates[rows], self.slack[rows])
+        part._uppers = None if self._uppers is None else self._uppers[rows]
+        return part
 
     def estimates(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂."""

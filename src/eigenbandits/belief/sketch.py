@@ -185,6 +185,10 @@ class SketchedView(View):
         self.omega = omega
         self._dim = dim
 
+    def part(self, start: int, stop: int) -> SketchedView:
+        """Return the view through some of the actions."""
+        return SketchedView(self.solver, self.lifted[start:stop], self.omega, self._dim)
+
     def estimates(self) -> Array:
         """Return xᵀθ̃."""
         return np.asarray(self.lifted @ self.solver.center)

@@ -27,6 +27,14 @@ class Choice:
 class Rule(Component):
     """Base of the rule axis."""
 
+    def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
+        """Choose one action in each of the consecutive parts of a view."""
+        starts = np.cumsum([0, *sizes]).tolist()
+        return [
+            self.choose(view.part(start, start + size), size, rng)
+            for start, size in zip(starts[:-1], sizes, strict=True)
+        ]
+
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose one of `size` actions."""
         raise TypeError(f"{type(self).__name__} does not say how it chooses: give it a method choose().")

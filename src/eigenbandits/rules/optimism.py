@@ -16,6 +16,11 @@ class Optimism(Rule):
         index, upper = view.best()
         return Choice(index, upper, view.optimist(index))
 
+    def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
+        """Choose in each part, having looked at all of them at once."""
+        view.prefetch(sizes)
+        return super().choose_many(view, sizes, rng)
+
 
 class ExactOptimism(Rule):
     """The highest optimistic value over the intersection of two sets, exactly (DESIGN 4.3)."""
