@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cells, tables
+from benchmarks import cells, growth, huge, long, ratios, tables
 from benchmarks.data import HERE, Size, prepare
 from benchmarks.methods import METHODS
 from eigenbandits.files import write_whole
@@ -19,6 +19,7 @@ QUICK_SIZES = [(100, 10), (1_000, 10)]
 # Early rounds, which pay for a warm-up that later ones do not, must not be all that is seen of our own policies.
 OURS_LONGER = 5.0
 RESULTS = HERE / "results"
+OTHERS = {"ratios": ratios, "growth": growth, "long": long, "huge": huge}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,12 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     cells.fresh = options.fresh
     RESULTS.mkdir(exist_ok=True)
-    if options.growth or options.long or options.huge:
-        from benchmarks import growth, huge, long
-
-        for wanted, module in ((options.growth, growth), (options.long, long), (options.huge, huge)):
-            if wanted:
-                _write(module.__name__.rsplit(".", 1)[-1], module.compare(options))
+    others = [name for name in OTHERS if getattr(options, name)]
+    for name in others:
+        _write(name, OTHERS[name].compare(options))
+    if others:
         return 0
     rows = side_by_side(options)
     _write("side-by-side", tables.side_by_side(rows, tables.machine()), rows)
@@ -88,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--limit", type=float, default=400.0, help="seconds after which a cell is given up")
     add("--fresh", action="store_true", help="measure anew what earlier runs have left on disk")
     add("--quick", action="store_true", help="two sizes, one thread, 200 rounds, a second each: does it all work?")
+    add("--ratios", action="store_true", help="what we promise about speed, between methods that take turns")
     add("--growth", action="store_true", help="fit how our time per round grows with d, K and m")
     add("--long", action="store_true", help="time late rounds against early ones over 100,000 rounds")
     add("--huge", action="store_true", help="time and memory of the streaming policy at d = 50,000")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import sys
 from collections.abc import Iterable
@@ -35,12 +36,14 @@ class Timing:
     random_regret: float = 0.0
 
 
-def play(method: Method, rounds: Iterable[Round], floor: Floor, every: int, budget: float) -> Timing:
+def play(
+    method: Method, rounds: Iterable[Round], floor: Floor | None = None, every: int = 1, budget: float = math.inf
+) -> Timing:
     """Play the rounds until the budget of seconds is spent, at least two, and time each; the floor goes in between."""
     timing = Timing()
     lost, spent = 0.0, 0.0
     for t, offered in enumerate(rounds):
-        if t % every == 0:
+        if floor is not None and t % every == 0:
             floor.measure()
         used, start = process_time(), perf_counter()
         index = method.choose(offered.actions)
@@ -60,7 +63,8 @@ def play(method: Method, rounds: Iterable[Round], floor: Floor, every: int, budg
         spent += done - start
         if spent > budget and t >= 1:
             break
-    floor.measure()
+    if floor is not None:
+        floor.measure()
     return timing
 
 

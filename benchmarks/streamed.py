@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tracemalloc
 from itertools import islice
@@ -31,7 +30,7 @@ def _windows(size: Size, task: dict[str, Any]) -> dict[str, Any]:
     sets = (offered.actions for offered in other.rounds())
     at, found = 0, []
     for start, stop in task["windows"]:
-        play(method, islice(rounds, start - at), Floor(sets, other.theta, other.basis), 10**9, math.inf)
+        play(method, islice(rounds, start - at))
         floor = Floor(sets, other.theta, other.basis)
         every = max(1, (stop - start) // FLOORS_PER_WINDOW)
         timing = play(method, islice(rounds, stop - start), floor, every, task["budget"])
