@@ -78,6 +78,10 @@ class SymmetricSum(Component):
         self.waiting[self.fill : self.fill + count] = rows
         self.fill += count
 
+    def adjust(self, rows: Array, weight: float) -> None:
+        """Add weight times the sum of the rows' outer products at once, whatever the sign of the sum."""
+        self.half = blas.dsyrk(weight, np.ascontiguousarray(rows).T, beta=1.0, c=self.flush(), lower=1, overwrite_c=1)
+
     def flush(self) -> Array:
         """Let the waiting rows in and return the lower half."""
         if self.fill:
@@ -113,26 +117,29 @@ def block_for(dim: int, rows: int) -> int:
     return rows if dim >= 256 else 1
 
 
-def inverse(half: Array, floor: float) -> tuple[Array, float]:
-    """Return (lower half of A⁻¹, log det A) for a positive definite A given by its lower half.
+def inverse(half: Array, floor: float, vector: Array) -> tuple[Array, Array, float]:
+    """Return (lower half of A⁻¹, A⁻¹v, log det A) for a positive definite A given by its lower half.
 
-    Where rounding has spoilt a matrix whose eigenvalues are known to be at least `floor`, they are lifted to it.
+    Where rounding has spoilt a matrix whose eigenvalues are known to be at least `floor`, they are lifted to it. A⁻¹v
+    comes from the factors, which keep digits that A⁻¹ written out has lost.
     """
-    factor, info = lapack.dpotrf(half, lower=1, clean=1)
-    if info == 0:
+    factor = _cholesky(half, floor)
+    if factor is not None:
+        solution = lapack.dpotrs(factor, vector, lower=1)[0]
         log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
         result, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
         if info == 0 and np.isfinite(result[-1, -1]):
-            return result, log_det
+            return result, solution, log_det
     values, vectors = np.linalg.eigh(half, UPLO="L")
     values = np.maximum(values, floor)
-    return np.asfortranarray((vectors / values) @ vectors.T), float(np.log(values).sum())
+    written_out = np.asfortranarray((vectors / values) @ vectors.T)
+    return written_out, vectors @ ((vector @ vectors) / values), float(np.log(values).sum())
 
 
 def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
     """Return (W, log det A) with WᵀW = A⁻¹ for a small positive definite A whose eigenvalues are at least `floor`."""
-    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
-    if info == 0:
+    factor = _cholesky(matrix, floor)
+    if factor is not None:
         log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
         root, info = lapack.dtrtri(factor, lower=1, overwrite_c=1)
         if info == 0:
@@ -140,6 +147,13 @@ def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
     values, vectors = np.linalg.eigh(matrix, UPLO="L")
     values = np.maximum(values, floor)
     return np.asarray((vectors / np.sqrt(values)).T), float(np.log(values).sum())
+
+
+def _cholesky(half: Array, floor: float) -> Array | None:
+    """Return the lower factor, or None where rounding has spoilt it: no pivot of A ⪰ floor·I is below `floor`."""
+    factor: Array
+    factor, info = lapack.dpotrf(half, lower=1, clean=1)
+    return factor if info == 0 and float(np.diagonal(factor).min()) ** 2 >= (1.0 - 1e-6) * floor else None
 
 
 def largest_eigenvalue(matrix: Array) -> float:

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Belief, Models, View
+from eigenbandits.belief.base import Models, RidgeBelief, View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+_ROUNDING = float(np.finfo(float).eps)
 
 
-class Ambient(Belief):
+class Ambient(RidgeBelief):
     """‖θ − θ̂‖_Z ≤ Ω with Z = Σ + λI and θ̂ = Z⁻¹b, kept by rank-one updates in O(d²) per reward.
 
     Parameters
@@ -42,24 +43,22 @@ class Ambient(Belief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("evidence", "inverse", "center", "log_det_ratio", "since_repair", "solved_action", "solved"),
+        *RidgeBelief._state_names,
+        *("evidence", "inverse", "center", "log_det_ratio", "since_repair", "largest", "solved_action", "solved"),
         *("factor", "recent", "recent_count"),
     )
 
     def __init__(
         self,
         noise: float,
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
+        theta_bound: float | None = 1.0,
+        ridge: float | None = 1.0,
         delta: float = 0.01,
         radius: str | float = "logdet",
         action_bound: float | None = None,
         rank: int | None = None,
     ) -> None:
-        self.noise = inputs.number(noise, "noise", least=0.0)
-        self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
-        self.ridge = inputs.number(ridge, "ridge", above=0.0)
-        self.delta = inputs.probability(delta, "delta")
+        super().__init__(noise, theta_bound, ridge, delta)
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", ("logdet", "paper"))
         else:
@@ -72,32 +71,40 @@ class Ambient(Belief):
         self.center: Array = np.zeros(0)
         self.log_det_ratio = 0.0
         self.since_repair = 0
+        self.largest = 0.0
         self.solved_action: Array | None = None
         self.solved: Array | None = None
         self.factor: Array | None = None
         self.recent: Array | None = None
         self.recent_count = 0
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
+        super().start(dim, scale)
         self.evidence.start(dim)
-        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.ridge)
+        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.penalty)
         self.center = np.zeros(dim)
+        self.largest = 1.0 / self.penalty
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward by the Sherman–Morrison formula."""
         self.evidence.add(action, reward)
         solved = self._solve(action)
-        gain = max(float(action @ solved), 0.0)
-        self.inverse.add(solved / math.sqrt(1.0 + gain))
-        # A new array, not an update in place: decisions already handed out may still refer to the old one.
-        self.center = self.center + solved * ((reward - float(action @ self.center)) / (1.0 + gain))
-        self.log_det_ratio += math.log1p(gain)
+        gain = float(action @ solved)
         self._remember(action)
         self.since_repair += 1
+        # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
+        # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
+        lost = gain < 16.0 * _ROUNDING * self.largest * float(action @ action)
+        if not lost:
+            self.inverse.add(solved / math.sqrt(1.0 + gain))
+            # A new array, not an update in place: decisions already handed out may still refer to the old one.
+            self.center = self.center + solved * ((reward - float(action @ self.center)) / (1.0 + gain))
+            self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
-        if self.since_repair >= max(256, 4 * len(action)):
+        patience = max(256, 4 * len(action))
+        if self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
             self.repair()
 
     def _solve(self, action: Array) -> Array:
@@ -120,13 +127,23 @@ class Ambient(Belief):
     def repair(self) -> None:
         """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
         matrix = self.evidence.gram.flush().copy(order="F")
-        matrix.flat[:: len(matrix) + 1] += self.ridge
-        half, log_det = linalg.inverse(matrix, self.ridge)
+        matrix.flat[:: len(matrix) + 1] += self.penalty
+        half, self.center, log_det = linalg.inverse(matrix, self.penalty, self.evidence.moment)
         self.inverse.reset(half)
-        self.center = self.inverse.times(self.evidence.moment)
-        self.log_det_ratio = max(log_det - len(matrix) * math.log(self.ridge), 0.0)
+        self.largest = float(np.diagonal(half).max())
+        self.log_det_ratio = max(log_det - len(matrix) * math.log(self.penalty), 0.0)
         self.since_repair = 0
         self.solved_action = self.solved = None
+
+    def precision(self) -> Array:
+        """Return the lower half of Z, as a new matrix."""
+        matrix = self.evidence.gram.flush().copy(order="F")
+        matrix.flat[:: len(matrix) + 1] += self.penalty
+        return matrix
+
+    def prior_log_det(self) -> float:
+        """Return log det Z before any reward."""
+        return len(self.center) * math.log(self.penalty)
 
     def omega(self, radius: str | float | None = None) -> float:
         """Return the radius Ω; by default the one chosen, or any other."""
@@ -138,16 +155,16 @@ class Ambient(Belief):
                 noise=self.noise,
                 log_det_ratio=self.log_det_ratio,
                 delta=self.delta,
-                theta_bound=self.theta_bound,
-                ridge=self.ridge,
+                theta_bound=self.s_bound,
+                ridge=self.penalty,
             )
         dim = len(self.center)
         return radii.omega_paper(
             noise=self.noise,
             rounds=self.evidence.count + 1,
             delta=self.delta,
-            theta_bound=self.theta_bound,
-            ridge=self.ridge,
+            theta_bound=self.s_bound,
+            ridge=self.penalty,
             action_bound=self.evidence.largest_norm if self.action_bound is None else self.action_bound,
             dim=dim,
             rank=dim if self.rank is None else self.rank,
@@ -166,13 +183,12 @@ class Ambient(Belief):
         vector plus the recent actions times normal numbers, so that the factor is made only once in d rewards.
         """
         if self.factor is None:
-            matrix = self.evidence.gram.full()
-            matrix.flat[:: len(matrix) + 1] += self.ridge
+            matrix = self.precision()
             try:
                 self.factor = np.asarray(np.linalg.cholesky(matrix))
             except np.linalg.LinAlgError:
-                values, vectors = np.linalg.eigh(matrix)
-                self.factor = np.asarray(vectors * np.sqrt(np.maximum(values, self.ridge)))
+                values, vectors = np.linalg.eigh(matrix, UPLO="L")
+                self.factor = np.asarray(vectors * np.sqrt(np.maximum(values, self.penalty)))
             self.recent = np.zeros((max(32, len(matrix)), len(matrix)))
             self.recent_count = 0
         assert self.factor is not None
@@ -234,7 +250,8 @@ class AmbientView(View):
     def expect(self, index: int) -> None:
         """Let the belief keep Z⁻¹x of the action whose reward is likely to be learned next."""
         if index in self._solved:
-            self.belief.solved_action, self.belief.solved = self.lifted[index], self._solved[index]
+            # A copy: the caller may go on to use the same array for the next decision set.
+            self.belief.solved_action, self.belief.solved = self.lifted[index].copy(), self._solved[index]
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
