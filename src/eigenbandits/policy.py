@@ -237,7 +237,7 @@ class Policy(Component):
             fresh = self.subspace.state()
             self.subspace.start(array)
             try:
-                self.belief.start(self.subspace.lifted_dim)
+                self.belief.start(self.subspace.lifted_dim, self.subspace.scale)
             except ValueError:
                 self.subspace.restore(fresh)
                 raise

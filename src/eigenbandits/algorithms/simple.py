@@ -121,7 +121,7 @@ class FixedModel(Belief):
         self.model: Array = np.zeros(0)
         self.count = 0
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, scale: float = 1.0) -> None:
         """Check the model's length, or lay out zeros."""
         if self.theta is not None and len(self.theta) != dim:
             raise ValueError(f"theta has length {len(self.theta)}; the actions have length {dim}.")

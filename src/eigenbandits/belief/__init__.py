@@ -2,8 +2,9 @@
 
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Models, View
+from eigenbandits.belief.graded import Graded
 from eigenbandits.belief.intersection import Both
 from eigenbandits.belief.projected import Projected
 from eigenbandits.belief.sketch import Sketched
 
-__all__ = ["Ambient", "Belief", "Both", "Models", "Projected", "Sketched", "View"]
+__all__ = ["Ambient", "Belief", "Both", "Graded", "Models", "Projected", "Sketched", "View"]

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Models, RidgeBelief, View
+from eigenbandits.belief.base import Models, RidgeBelief, Rows, View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 _ROUNDING = float(np.finfo(float).eps)
 
 
@@ -126,12 +125,10 @@ class Ambient(RidgeBelief):
 
     def repair(self) -> None:
         """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
-        matrix = self.evidence.gram.flush().copy(order="F")
-        matrix.flat[:: len(matrix) + 1] += self.penalty
-        half, self.center, log_det = linalg.inverse(matrix, self.penalty, self.evidence.moment)
+        half, self.center, log_det = linalg.inverse(self.precision(), self.penalty, self.evidence.moment)
         self.inverse.reset(half)
         self.largest = float(np.diagonal(half).max())
-        self.log_det_ratio = max(log_det - len(matrix) * math.log(self.penalty), 0.0)
+        self.log_det_ratio = max(log_det - self.prior_log_det(), 0.0)
         self.since_repair = 0
         self.solved_action = self.solved = None
 
@@ -275,7 +272,7 @@ class AmbientView(View):
 
     def part(self, start: int, stop: int) -> AmbientView:
         """Return the view through some of the actions."""
-        part = AmbientView(self.belief, self.lifted[start:stop], self.omega, self._dim)
+        part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._dim)
         part._uppers = None if self._uppers is None else self._uppers[start:stop]
         part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
         part._known = {i - start: self._known[i] for i in range(start, stop) if i in self._known}

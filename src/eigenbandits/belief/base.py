@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import inputs
 from eigenbandits.component import Component
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +77,43 @@ class View(ABC):
         return self.best()
 
 
+def walk(bounds: Array, values: Callable[[Rows], Array]) -> tuple[int, float]:
+    """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
+
+    Goes through the actions by descending bound, asking for the values of a few at a time, until none that is left
+    can win (DESIGN, Cost). Of equals the one that comes first wins.
+    """
+    # Most rounds end at the first action: its bound is the highest and its value is not far below.
+    best = int(bounds.argmax())
+    best_value = float(values(np.array([best]))[0])
+    if best_value >= bounds[best]:
+        return best, best_value
+    rest = np.flatnonzero(bounds > best_value)
+    rest = rest[rest != best]
+    rest = rest[np.argsort(-bounds[rest], kind="stable")]
+    size = 1
+    while len(rest):
+        rows, rest = rest[:size], rest[size:]
+        found = values(rows)
+        top = int(found.argmax())
+        if found[top] > best_value:
+            best, best_value = int(rows[top]), float(found[top])
+        rest = rest[bounds[rest] > best_value]
+        size = min(2 * size, 256)
+    return best, best_value
+
+
+def firsts(bounds: Array, sizes: list[int]) -> Rows:
+    """Return the row with the highest bound in each of the consecutive parts of these sizes."""
+    starts = np.cumsum([0, *sizes])
+    return np.array([low + int(bounds[low:high].argmax()) for low, high in pairwise(starts.tolist())])
+
+
 class Belief(Component):
     """Base of the belief axis."""
 
-    def start(self, dim: int) -> None:
-        """Lay out the belief for lifted actions of length `dim`."""
+    def start(self, dim: int, scale: float = 1.0) -> None:
+        """Lay out the belief for lifted actions of length `dim` and a typical size of `scale`."""
 
     def learn(self, action: Array, reward: float) -> None:
         """Take in the reward of one lifted action."""
@@ -95,3 +130,35 @@ class Belief(Component):
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return what is worth telling a person."""
         return {}
+
+
+class RidgeBelief(Belief):
+    """A ridge estimate with a confidence radius: what beliefs that have R, S, λ and δ share.
+
+    Where S or λ is not given it follows the size of the first actions seen: with s their root mean square norm,
+    S = 1/s, so that rewards of about one are plausible, and λ = s², so that the first action halves what is unknown
+    about it. Multiplying all actions by a number then changes no choice.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("scale",)
+
+    def __init__(self, noise: float, theta_bound: float | None, ridge: float | None, delta: float) -> None:
+        self.noise = inputs.number(noise, "noise", least=0.0)
+        self.theta_bound = None if theta_bound is None else inputs.number(theta_bound, "theta_bound", above=0.0)
+        self.ridge = None if ridge is None else inputs.number(ridge, "ridge", above=0.0)
+        self.delta = inputs.probability(delta, "delta")
+        self.scale = 1.0
+
+    def start(self, dim: int, scale: float = 1.0) -> None:
+        """Note the size of the actions."""
+        self.scale = scale
+
+    @property
+    def s_bound(self) -> float:
+        """S, given or from the size of the actions."""
+        return 1.0 / self.scale if self.theta_bound is None else self.theta_bound
+
+    @property
+    def penalty(self) -> float:
+        """λ, given or from the size of the actions."""
+        return self.scale * self.scale if self.ridge is None else self.ridge

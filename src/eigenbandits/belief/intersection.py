@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 
 from eigenbandits.belief import ellipsoids
 from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import Belief, Models, View
+from eigenbandits.belief.base import Belief, Models, Rows, View, firsts, walk
 from eigenbandits.belief.projected import Projected, ProjectedView
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class Both(Belief):
@@ -43,10 +41,10 @@ class Both(Belief):
         self.bound_by_projected = 0
         self.bound_by_ambient = 0
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out both."""
-        self.ambient.start(dim)
-        self.projected.start(dim)
+        self.ambient.start(dim, scale)
+        self.projected.start(dim, scale)
 
     def learn(self, action: Array, reward: float) -> None:
         """Teach both; they share one set of sums."""
@@ -57,17 +55,6 @@ class Both(Belief):
         """Teach both."""
         self.ambient.learn_many(actions, rewards)
         self.projected.learn_many(actions, rewards)
-
-    def state(self) -> dict[str, Any]:
-        """Return the state, with the shared sums once."""
-        found = super().state()
-        found["projected"] = {key: value for key, value in found["projected"].items() if key != "evidence"}
-        return found
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
-        evidence = state["ambient"]["evidence"]
-        super().restore(state | {"projected": state["projected"] | {"evidence": evidence}})
 
     def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> View:
         """Look at the intersection, or at the ambient set alone, through a decision set."""
@@ -93,7 +80,7 @@ class Both(Belief):
         values, vectors = np.linalg.eigh(0.5 * (shadow + shadow.T))
         values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny))
         shape_values, shape_vectors = np.linalg.eigh(ellipse.shape)
-        shape_values = np.maximum(shape_values, self.projected.ridge)
+        shape_values = np.maximum(shape_values, self.projected.penalty)
         return ellipsoids.Intersection(
             ellipsoids.Ellipsoid(ellipse.center, shape_vectors, projected.beta / np.sqrt(shape_values)),
             ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, vectors, ambient.omega * np.sqrt(values)),
@@ -170,31 +157,10 @@ class BothView(View):
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find the projected values of all actions, and the ambient value of each part's first candidate."""
-        uppers = self.projected.uppers()
-        starts = np.cumsum([0, *sizes])
-        firsts = [low + int(uppers[low:high].argmax()) for low, high in itertools.pairwise(starts)]
-        self.ambient.upper(np.array(firsts))
+        self.ambient.upper(firsts(self.projected.uppers(), sizes))
 
     def _walk(self, bounds: Array, geometry: ellipsoids.Intersection | None) -> tuple[int, float]:
-        """Go through the actions by descending projected bound until none that is left can win (DESIGN, Cost)."""
-        # Most rounds end at the first action: its projected bound is the highest and the ambient one does not lower it.
-        best = int(bounds.argmax())
-        best_value = float(self._values(np.array([best]), bounds, geometry)[0])
-        if best_value >= bounds[best]:
-            return best, best_value
-        rest = np.flatnonzero(bounds > best_value)
-        rest = rest[rest != best]
-        rest = rest[np.argsort(-bounds[rest], kind="stable")]
-        size = 1
-        while len(rest):
-            rows, rest = rest[:size], rest[size:]
-            values = self._values(rows, bounds, geometry)
-            top = int(values.argmax())
-            if values[top] > best_value:
-                best, best_value = int(rows[top]), float(values[top])
-            rest = rest[bounds[rest] > best_value]
-            size = min(2 * size, 256)
-        return best, best_value
+        return walk(bounds, lambda rows: self._values(rows, bounds, geometry))
 
     def _values(self, rows: Rows, bounds: Array, geometry: ellipsoids.Intersection | None) -> Array:
         """Return the lower of all the bounds there are for some actions."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Belief, Models, View
+from eigenbandits.belief.base import Models, RidgeBelief, View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.subspace.base import Frame
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
 
 
-class Projected(Belief):
+class Projected(RidgeBelief):
     """‖φ − φ̂‖_B ≤ β for φ = V̂ᵀθ, with B = V̂ᵀΣV̂ + λI and φ̂ = B⁻¹V̂ᵀb.
 
     Parameters
@@ -36,6 +36,7 @@ class Projected(Belief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
+        *RidgeBelief._state_names,
         *("evidence", "version", "frame_error", "reading", "directions", "offset"),
         *("gram", "moment", "cross", "cross_gram"),
     )
@@ -43,17 +44,14 @@ class Projected(Belief):
     def __init__(
         self,
         noise: float,
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
+        theta_bound: float | None = 1.0,
+        ridge: float | None = 1.0,
         delta: float = 0.01,
         radius: str | float = "sharp",
         action_bound: float | None = None,
         anytime: bool = False,
     ) -> None:
-        self.noise = inputs.number(noise, "noise", least=0.0)
-        self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
-        self.ridge = inputs.number(ridge, "ridge", above=0.0)
-        self.delta = inputs.probability(delta, "delta")
+        super().__init__(noise, theta_bound, ridge, delta)
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", RADII)
         else:
@@ -81,8 +79,21 @@ class Projected(Belief):
         self.evidence = evidence
         self.owns_evidence = False
 
-    def start(self, dim: int) -> None:
+    def state(self) -> dict[str, Any]:
+        """Return the state; sums that another belief keeps are left to it."""
+        found = super().state()
+        if not self.owns_evidence:
+            del found["evidence"]
+        return found
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back a saved state."""
+        super().restore({"evidence": self.evidence.state()} | state)
+        self._ellipse = None
+
+    def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out the sums."""
+        super().start(dim, scale)
         if self.owns_evidence:
             self.evidence.start(dim)
 
@@ -131,8 +142,8 @@ class Projected(Belief):
             self._read(frame)
         if self._ellipse is None:
             shape = self.gram.copy()
-            shape.flat[:: len(shape) + 1] += self.ridge
-            self._ellipse = Ellipse(shape, self.ridge, self.moment)
+            shape.flat[:: len(shape) + 1] += self.penalty
+            self._ellipse = Ellipse(shape, self.penalty, self.moment)
         return self._ellipse
 
     def _read(self, frame: Frame) -> None:
@@ -169,18 +180,18 @@ class Projected(Belief):
                 noise=self.noise,
                 rounds=self.evidence.count + 1,
                 delta=delta,
-                theta_bound=self.theta_bound,
-                ridge=self.ridge,
+                theta_bound=self.s_bound,
+                ridge=self.penalty,
                 action_bound=self.evidence.largest_norm if self.action_bound is None else self.action_bound,
                 rank=frame.size,
                 projection_error=frame.error,
             )
         return radii.beta(
             noise=self.noise,
-            log_det_ratio=self.ellipse(frame).log_det - frame.size * math.log(self.ridge),
+            log_det_ratio=self.ellipse(frame).log_det - frame.size * math.log(self.penalty),
             delta=delta,
-            theta_bound=self.theta_bound,
-            ridge=self.ridge,
+            theta_bound=self.s_bound,
+            ridge=self.penalty,
             projection_error=frame.error,
             coupling=self.coupling(frame, kind) if frame.error > 0.0 else 0.0,
         )
@@ -194,13 +205,8 @@ class Projected(Belief):
         if self.radius == "worst-case" and self.action_bound is None:
             self.evidence.note_norms(lifted)
         coordinates, outside = frame.coordinates(lifted)
-        slack = min(frame.error, 1.0) * self.theta_bound * outside
+        slack = min(frame.error, 1.0) * self.s_bound * outside
         return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), coordinates, slack)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
-        super().restore(state)
-        self._ellipse = None
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""

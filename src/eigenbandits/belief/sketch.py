@@ -71,7 +71,7 @@ class Sketched(Belief):
         self.largest_norm = 0.0
         self._solver: _Solver | None = None
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out the sketch; a sketch of d rows or more would lose nothing, so it never has more."""
         self.rows = np.zeros((2 * min(self.size, dim), dim))
         self.moment = np.zeros(dim)

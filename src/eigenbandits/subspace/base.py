@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -39,27 +40,30 @@ class Frame:
     @cached_property
     def reading(self) -> Array:
         """The (D, q) matrix F with z = Fᵀx̃ for a lifted action x̃."""
-        if not self.intercept:
-            return self.directions
-        dim, rank = self.directions.shape
-        matrix = np.zeros((dim + 1, rank + 1))
-        matrix[:dim, :rank] = self.directions
-        matrix[dim, rank] = 1.0
-        if self.offset is not None:
-            matrix[dim, :rank] = -(self.offset @ self.directions) / self.intercept
+        if self.offset is None:
+            return self.inside
+        matrix = self.inside.copy()
+        matrix[-1, :-1] = -(self.offset @ self.directions) / self.intercept
         return matrix
 
     @cached_property
     def shadow(self) -> Array:
         """The (D, q) matrix A with φ = Aᵀϑ: the coordinates' parameter that an ambient parameter ϑ implies."""
+        if self.offset is None:
+            return self.inside
+        matrix = self.inside.copy()
+        matrix[:-1, -1] = self.offset / self.intercept
+        return matrix
+
+    @cached_property
+    def inside(self) -> Array:
+        """The (D, q) orthonormal basis of the subspace among lifted parameters, the intercept's coordinate included."""
         if not self.intercept:
             return self.directions
         dim, rank = self.directions.shape
         matrix = np.zeros((dim + 1, rank + 1))
         matrix[:dim, :rank] = self.directions
         matrix[dim, rank] = 1.0
-        if self.offset is not None:
-            matrix[:dim, rank] = self.offset / self.intercept
         return matrix
 
     def centered(self, lifted: Array) -> Array:
@@ -108,11 +112,12 @@ class Subspace(Component):
         which leaves the differences between its actions, all that a choice needs, and an intercept for the rest.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("dim", "intercept", "reference", "seen", "sets")
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "scale", "intercept", "reference", "seen", "sets")
 
     def __init__(self, center: str = "none") -> None:
         self.center = inputs.one_of(center, "center", CENTERS)
         self.dim: int | None = None
+        self.scale = 1.0
         self.intercept = 0.0
         self.reference: Array | None = None
         self.seen = 0
@@ -127,15 +132,23 @@ class Subspace(Component):
     def start(self, actions: Array) -> None:
         """Fix the dimension, and the reference and scale of the intercept, at the first vectors seen."""
         self.dim = actions.shape[1]
+        mean = actions.mean(axis=0)
+        whole = _root_mean_square(actions)
+        # What tells actions apart is how they differ from their mean, so that is the size that counts; a set of one,
+        # or of equals, has only its norm to show.
+        count = len(actions)
+        spread = _root_mean_square(actions - mean) * math.sqrt(count / (count - 1)) if count > 1 else 0.0
+        self.scale = spread if spread > 1e-6 * whole else whole
+        if self.scale == 0.0:
+            self.scale = 1.0
         if self.center == "none":
             return
         # κ is of the size of an action, so that one ridge and one bound S suit it as well as the rest of θ.
-        energy = float(np.sqrt(np.mean(np.einsum("ij,ij->i", actions, actions))))
-        self.intercept = energy if energy > 0.0 else 1.0
+        self.intercept = whole if whole > 0.0 else 1.0
         if self.center == "mean":
             # Any fixed reference will do: the frame corrects for the running mean. The first set's mean keeps
             # later sums from losing their digits under a large common mean.
-            self.reference = actions.mean(axis=0)
+            self.reference = mean
 
     def set_center(self, actions: Array) -> Array | None:
         """Return what is taken off the actions of one decision set, or None."""
@@ -168,3 +181,12 @@ class Subspace(Component):
     def diagnostics(self) -> dict[str, Any]:
         """Return what is worth telling a person."""
         return {"vectors_seen": self.seen, "decision_sets_seen": self.sets, "center": self.center}
+
+
+def _root_mean_square(vectors: Array) -> float:
+    """Return the root of the mean squared norm; by way of the largest number, so that no square over- or underflows."""
+    largest = float(np.abs(vectors).max())
+    if largest == 0.0:
+        return 0.0
+    scaled = vectors / largest
+    return largest * math.sqrt(float(np.einsum("ij,ij->", scaled, scaled)) / len(vectors))

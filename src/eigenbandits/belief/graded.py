@@ -1,0 +1,223 @@
+"""One ambient ellipsoid whose ridge is weak inside the subspace and strong outside: a cut that can be unlearned."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs, linalg
+from eigenbandits.belief import radius as radii
+from eigenbandits.belief.ambient import Ambient, AmbientView
+from eigenbandits.belief.base import Rows, firsts, walk
+from eigenbandits.belief.projected import Projected
+from eigenbandits.subspace.base import Frame
+
+Array = NDArray[np.float64]
+
+# From this many dimensions on, a cheap bound decides which actions are worth an exact look.
+PRUNE = 256
+
+
+class Graded(Ambient):
+    """‖θ − θ̂‖_Z ≤ Ω with Z = Σ + λ_in P̂ + λ_out (I − P̂).
+
+    The paper's projected set forbids what lies outside the subspace; this one doubts it. θ* is taken to have energy
+    S² in the m directions of the subspace, and to owe what it has outside to the d − m others together; Gaussian
+    noise of size R then asks for ridges of the order R²/S² inside and R² d/S² outside (the ratio of the noise's
+    variance to a coordinate's). A reward that only the outside can explain still teaches the outside, just slowly.
+
+    With W = λ_in P̂ + λ_out (I − P̂) the theorem of OFUL holds as it stands for the norm ‖W^{1/2}θ*‖ in the place of
+    S√λ, and θ* in the true subspace has ‖W^{1/2}θ*‖² ≤ S²(λ_in + λ_out ε²) with ε ≥ ‖P̂ − P‖₂.
+
+    Parameters
+    ----------
+    noise, theta_bound, delta
+        R, S and δ, as for `Ambient`.
+    inside
+        λ_in in units of R²/S².
+    outside
+        λ_out in units of R² d/S².
+    anytime
+        Spend δ over the frames, 6δ/(π²k²) for the k-th: each frame has its own Z, and there are about log t of them.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (*Ambient._state_names, "version", "error", "span", "reader")
+
+    def __init__(
+        self,
+        noise: float,
+        theta_bound: float | None = None,
+        delta: float = 0.01,
+        inside: float = 4.0,
+        outside: float = 2.0,
+        anytime: bool = False,
+    ) -> None:
+        super().__init__(noise, theta_bound, None, delta)
+        self.inside = inputs.number(inside, "inside", above=0.0)
+        self.outside = inputs.number(outside, "outside", above=0.0)
+        self.anytime = bool(anytime)
+        self.version = 0
+        self.error = 1.0
+        self.span: Array | None = None
+        self.reader = Projected(noise, ridge=1.0)
+        self.reader.share(self.evidence)
+
+    @property
+    def unit(self) -> float:
+        """R²/S², the ridge that a single direction asks for."""
+        # Without noise any ridge will do; one far below the actions' own size leaves the estimate exact enough.
+        noise = max(self.noise, 1e-3 * self.s_bound * self.scale)
+        return (noise / self.s_bound) ** 2
+
+    @property
+    def inner(self) -> float:
+        """λ_in."""
+        return self.inside * self.unit
+
+    @property
+    def outer(self) -> float:
+        """λ_out, never below λ_in."""
+        return max(self.outside * len(self.center), self.inside) * self.unit
+
+    @property
+    def penalty(self) -> float:
+        """The least ridge in any direction."""
+        return self.inner
+
+    def start(self, dim: int, scale: float = 1.0) -> None:
+        """Lay out Z⁻¹ = I/λ_out and θ̂ = 0."""
+        super().start(dim, scale)
+        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.outer)
+        self.largest = 1.0 / self.outer
+        self.reader.start(dim, scale)
+
+    def learn(self, action: Array, reward: float) -> None:
+        """Add one reward."""
+        super().learn(action, reward)
+        if len(action) >= PRUNE:
+            self.reader.learn(action, reward)
+
+    def learn_many(self, actions: Array, rewards: Array) -> None:
+        """Add many rewards."""
+        super().learn_many(actions, rewards)
+        if actions.shape[1] >= PRUNE:
+            self.reader.version = -1  # Its sums are read afresh at the next look.
+
+    def precision(self) -> Array:
+        """Return the lower half of Z, as a new matrix."""
+        matrix = self.evidence.gram.flush().copy(order="F")
+        matrix.flat[:: len(matrix) + 1] += self.outer
+        if self.span is not None:
+            matrix -= (self.outer - self.inner) * (self.span @ self.span.T)
+        return matrix
+
+    def prior_log_det(self) -> float:
+        """Return log det Z before any reward."""
+        inside = 0 if self.span is None else self.span.shape[1]
+        return inside * math.log(self.inner) + (len(self.center) - inside) * math.log(self.outer)
+
+    def omega(self, radius: str | float | None = None) -> float:
+        """Return the radius: R√(2 log(√(det Z/det W)/δ)) + S√(λ_in + λ_out ε²)."""
+        delta = radii.spend(self.delta, max(self.version, 1)) if self.anytime else self.delta
+        noise = radii.noise_radius(noise=self.noise, log_det_ratio=self.log_det_ratio, delta=delta)
+        return noise + self.s_bound * math.sqrt(self.inner + self.outer * self.error**2)
+
+    def adopt(self, frame: Frame) -> None:
+        """Lift the doubt from a new frame's directions and put it back on those of the last.
+
+        Both are changes of rank m, so Z⁻¹ follows by Woodbury's formula in O(d²m).
+        """
+        excess = self.outer - self.inner
+        before = self.prior_log_det()
+        change = 0.0
+        if self.span is not None and excess > 0.0:
+            change += self._reweigh(self.span, excess)
+        self.span = frame.inside
+        if excess > 0.0:
+            change += self._reweigh(self.span, -excess)
+        self.log_det_ratio = max(self.log_det_ratio + change - (self.prior_log_det() - before), 0.0)
+        self.center = self.inverse.times(self.evidence.moment)
+        self.largest = float(np.diagonal(self.inverse.half).max())
+        self.version, self.error = frame.version, min(frame.error, 1.0)
+        self.factor = self.solved_action = self.solved = None
+        self.since_repair += 2 * self.span.shape[1]
+
+    def _reweigh(self, span: Array, weight: float) -> float:
+        """Add weight · U Uᵀ to Z and return the change of log det Z."""
+        solved = self.inverse.times_columns(span)
+        middle = weight * (span.T @ solved)
+        middle.flat[:: len(middle) + 1] += 1.0  # I + weight UᵀZ⁻¹U, positive definite since Z stays so
+        root, log_det = linalg.whitening(0.5 * (middle + middle.T), np.finfo(float).eps)
+        self.inverse.adjust(root @ solved.T, -weight)
+        return log_det
+
+    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> AmbientView:
+        """Look at the ellipsoid through a decision set."""
+        if frame is None:
+            raise ValueError("a graded belief needs a subspace with directions, such as PCA; the whole space has none.")
+        if frame.version != self.version or self.span is None:
+            self.adopt(frame)
+        return GradedView(self, lifted, self.omega(), dim)
+
+    def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
+        """Return the radius, the ridges and how much has been learned."""
+        return super().diagnostics(frame) | {"ridge_inside": self.inner, "ridge_outside": self.outer}
+
+
+class GradedView(AmbientView):
+    """The graded ellipsoid through one decision set."""
+
+    belief: Graded
+    _bounds: Array | None = None
+
+    def bounds(self) -> Array:
+        """Return a bound on the optimistic value of each action that needs no product with Z⁻¹.
+
+        With U the subspace, z = Uᵀx and ρ the rest of x, the inverse of Z in blocks gives
+        ‖x‖²_{Z⁻¹} ≤ ‖z‖²_{B⁻¹} + ‖ρ − NᵀB⁻¹z‖²/λ_out with B = UᵀZU and N = UᵀΣ(I − UUᵀ), since the Schur complement of
+        B is at least λ_out I.
+        """
+        if self._bounds is None:
+            belief, actions = self.belief, self.lifted
+            assert belief.span is not None
+            reader = belief.reader
+            reader.ridge = belief.inner
+            ellipse = reader.ellipse(Frame(belief.span, error=1.0, version=belief.version))
+            z = actions @ belief.span
+            white = z @ ellipse.whitening.T
+            solved = white @ ellipse.whitening
+            rest = np.einsum("ij,ij->i", actions, actions) - np.einsum("ij,ij->i", z, z)
+            rest -= 2.0 * np.einsum("ij,ij->i", actions @ reader.cross.T, solved)
+            rest += np.einsum("ij,ij->i", solved @ reader.cross_gram, solved)
+            squares = np.einsum("ij,ij->i", white, white) + np.maximum(rest, 0.0) / belief.outer
+            # Rounding must not put the bound below what it bounds.
+            self._bounds = self.estimates() + self.omega * np.sqrt(squares) * (1.0 + 1e-9)
+        return self._bounds
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest optimistic value, looking closely only at those that can have it."""
+        if self._uppers is not None or self.lifted.shape[1] < PRUNE:
+            return super().best()
+        index, value = walk(self.bounds(), self._values)
+        self.expect(index)
+        return index, value
+
+    def _values(self, rows: Rows) -> Array:
+        return np.array([self.upper_of(int(rows[0]))]) if len(rows) == 1 else self.upper(rows)
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find out at once what `best` will ask for in each part."""
+        if self.lifted.shape[1] < PRUNE:
+            super().prefetch(sizes)
+        else:
+            self.upper(firsts(self.bounds(), sizes))
+
+    def part(self, start: int, stop: int) -> GradedView:
+        """Return the view through some of the actions."""
+        part = super().part(start, stop)
+        assert isinstance(part, GradedView)
+        part._bounds = None if self._bounds is None else self._bounds[start:stop]
+        return part
