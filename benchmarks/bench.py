@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cells, growth, huge, long, ratios, tables
+from benchmarks import cells, figure, growth, huge, long, ratios, tables
 from benchmarks.data import HERE, Size, prepare
 from benchmarks.methods import METHODS
 from eigenbandits.files import write_whole
@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     cells.fresh = options.fresh
     RESULTS.mkdir(exist_ok=True)
+    if options.publish:
+        publish()
+        return 0
     others = [name for name in OTHERS if getattr(options, name)]
     for name in others:
         _write(name, OTHERS[name].compare(options))
@@ -34,11 +37,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     rows = side_by_side(options)
     _write("side-by-side", tables.side_by_side(rows, tables.machine()), rows)
-    if not options.quick:
-        from benchmarks import figure
-
-        figure.draw(rows, RESULTS)
+    _write("summary", tables.summary(rows, tables.machine()))
+    figure.draw(rows, RESULTS)
     return 0
+
+
+def publish() -> None:
+    """Copy the tables to where the documentation reads them, and the figure into it."""
+    (HERE / "published").mkdir(exist_ok=True)
+    for table in sorted(RESULTS.glob("*.md")):
+        write_whole(HERE / "published" / table.name, table.read_bytes())
+    target = HERE.parent / "docs" / "images"
+    target.mkdir(exist_ok=True)
+    write_whole(target / "time-regret.png", (RESULTS / "time-regret.png").read_bytes())
 
 
 def side_by_side(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -85,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, default=1, help="how often each cell is measured")
     add("--budget", type=float, default=8.0, help="seconds of choosing and learning after which a cell ends")
     add("--limit", type=float, default=400.0, help="seconds after which a cell is given up")
+    add("--publish", action="store_true", help="put the results of earlier runs into the documentation, and end")
     add("--fresh", action="store_true", help="measure anew what earlier runs have left on disk")
     add("--quick", action="store_true", help="two sizes, one thread, 200 rounds, a second each: does it all work?")
     add("--ratios", action="store_true", help="what we promise about speed, between methods that take turns")

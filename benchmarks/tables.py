@@ -58,6 +58,52 @@ def _median_row(group: list[Row]) -> Row:
     return merged
 
 
+def summary(rows: list[Row], machine: str) -> str:
+    """Return the comparison in brief: for each number of threads one table, methods by sizes."""
+    merged = combine(rows)
+    parts = [
+        machine,
+        "",
+        "Each cell: ms per round of choose + learn (median), as a multiple of one cold pass `actions @ theta`, and the "
+        "regret; after a smaller number of rounds than the others where the rounds are given.",
+    ]
+    sizes = list(dict.fromkeys((row["dim"], row["arms"]) for row in merged))
+    for threads in dict.fromkeys(row["threads"] for row in merged):
+        found = {(row["method"], row["dim"], row["arms"]): row for row in merged if row["threads"] == threads}
+        heads = [f"d = {dim:,}, K = {arms:,}" for dim, arms in sizes]
+        parts += ["", f"{threads} BLAS thread{'s' if threads > 1 else ''}:", ""]
+        parts += [f"| | {' | '.join(heads)} |", "|---" + len(heads) * "|---" + "|"]
+        parts.append(f"| one pass `actions @ theta`, cold / warm | {' | '.join(_floors(found, sizes, 'theta'))} |")
+        parts.append(f"| one product `actions @ V`, cold / warm | {' | '.join(_floors(found, sizes, 'basis'))} |")
+        for name in dict.fromkeys(row["method"] for row in merged):
+            shown = [_brief(found.get((name, *size))) for size in sizes]
+            parts.append(f"| {_label(name)} | {' | '.join(shown)} |")
+    return "\n".join([*parts, ""])
+
+
+def _label(name: str) -> str:
+    entry = METHODS[name]
+    return f"**{entry.label}**" if entry.group == "ours" else entry.label
+
+
+def _floors(found: dict[tuple[Any, ...], Row], sizes: list[tuple[int, int]], kind: str) -> list[str]:
+    shown = []
+    for size in sizes:
+        here = [row["floor"] for key, row in found.items() if key[1:] == size and "failed" not in row]
+        both = (float(np.median([floor[f"{kind}_{state}"] for floor in here])) * 1e3 for state in ("cold", "warm"))
+        shown.append(" / ".join(number(value) for value in both) if here else "–")
+    return shown
+
+
+def _brief(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    if "failed" in row:
+        return str(row["failed"])
+    rounds = f" after {row['rounds']}" if row["rounds"] < row["asked"] else ""
+    return f"{number(row['time'] * 1e3)}, {number(row['times_cold'])}×, {number(row['regret'])}{rounds}"
+
+
 def side_by_side(rows: list[Row], machine: str) -> str:
     """Return the comparison as one Markdown table for each size and number of threads."""
     merged = combine(rows)
@@ -96,9 +142,7 @@ def _one_size(rows: list[Row]) -> list[str]:
     lines.append(f"| {' | '.join(_HEADS)} |")
     lines.append("|---" + (len(_HEADS) - 1) * "|---:" + "|")
     for row in rows:
-        label = METHODS[row["method"]].label
-        if METHODS[row["method"]].group == "ours":
-            label = f"**{label}**"
+        label = _label(row["method"])
         if "failed" in row:
             lines.append(f"| {label} | {row['failed']} | | | | | | | | | |")
             continue
