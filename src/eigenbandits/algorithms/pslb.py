@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eigenbandits import inputs
-from eigenbandits.belief import Ambient, Belief, Both, Projected
+from eigenbandits.belief import Ambient, Belief, Both, Graded, Projected
 from eigenbandits.policy import Policy
 from eigenbandits.rules import ExactOptimism, Optimism, Rule, SampledOptimism, Thompson
 from eigenbandits.subspace import PCA
@@ -13,27 +13,30 @@ from eigenbandits.theory import Structure
 
 
 class PSLB(Policy):
-    """Projected stochastic linear bandit: optimism over C_m ∩ C_d, C_m around the subspace of all actions seen.
+    """Projected stochastic linear bandit: optimism that leans on the subspace of all the actions seen.
 
-    In each round: PCA over every action offered so far; the ellipsoid C_m of models in the span of its top `rank`
-    eigenvectors, with a radius that allows for the error of that span; the ellipsoid C_d of OFUL; then the action
-    whose best plausible value over both is highest (Lale et al. 2019, Algorithm 1). With the defaults the rank and
-    the projection error are estimated from the spectrum.
+    In each round: PCA over every action offered so far, rewarded or not; a confidence set for θ* around the span of
+    the top eigenvectors; then the action whose best plausible value is highest (Lale et al. 2019, Algorithm 1).
 
-    Cost of a round: O(Kd) to look, O(d²) for one reward, and a share of an eigendecomposition that falls as 1/t.
+    Two ways to treat what lies outside the span. "cut", the paper's: a set C_m of models inside the span, with a
+    radius that allows for the span's error, intersected with OFUL's set C_d. "shrunk": one set in the whole space
+    whose ridge is weak inside the span and strong outside, so that nothing is cut away for good; with it nothing has
+    to be known or set but the noise.
+
+    Cost of a round: O(Kdm) to look, O(d²) for one reward, and a share of a tracked eigendecomposition that falls as
+    1/t.
 
     Parameters
     ----------
     noise
         R: rewards are R-sub-Gaussian around their mean. ½ is safe for rewards in [0, 1].
     rank
-        m, or "auto".
+        m, or "auto": the directions that stand out of the spectrum.
+    outside
+        "shrunk" or "cut"; None takes "shrunk" where the rank is "auto" and "cut" where it is given.
     theta_bound
-        S ≥ ‖θ*‖₂.
-    action_bound
-        L ≥ ‖x‖₂, for radii that need it; None takes the largest norm seen.
-    ridge
-        λ.
+        S ≥ ‖θ*‖₂. None: for "shrunk" one over the root mean square size of the first actions, so that the scale of
+        the actions does not matter; for "cut" 1.
     delta
         δ, the probability of failure granted to each bound.
     projection_error
@@ -42,21 +45,25 @@ class PSLB(Policy):
         λ₊, λ₋, σ², d_x and d_ψ, for "theorem".
     center
         "none", "mean" or "set"; see `subspace.Subspace`.
-    intersect
-        False uses C_m alone, as the paper's appendix does.
-    radius
-        β: "sharp", "general" or "worst-case"; see `belief.Projected`.
-    ambient_radius
-        Ω: "logdet" or "paper"; see `belief.Ambient`.
     rule
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or
         "thompson".
     samples
         Models drawn in each round, for "sampled".
     anytime
-        Spend δ over the rounds, so that the projected set holds for all rounds at once; see `belief.Projected`.
+        Spend δ, so that the sets hold for all rounds at once; see `belief.Projected` and `belief.Graded`.
     refresh
         "lazy" or "every-round"; see `subspace.PCA`.
+    ridge
+        λ, for "cut"; None is 1. For "shrunk" the ridges follow from the noise; see `belief.Graded`.
+    intersect
+        For "cut": False uses C_m alone, as the paper's appendix does.
+    radius
+        For "cut", β: "sharp", "general" or "worst-case"; see `belief.Projected`.
+    ambient_radius
+        For "cut", Ω: "logdet" or "paper"; see `belief.Ambient`.
+    action_bound
+        For "cut", L ≥ ‖x‖₂ for radii that need it; None takes the largest norm seen.
     seed
         Seed of the policy's own randomness.
 
@@ -79,46 +86,71 @@ class PSLB(Policy):
         *,
         noise: float,
         rank: int | str = "auto",
-        theta_bound: float = 1.0,
-        action_bound: float | None = None,
-        ridge: float = 1.0,
+        outside: str | None = None,
+        theta_bound: float | None = None,
         delta: float = 0.01,
         projection_error: str | float = "estimated",
         structure: Structure | None = None,
         center: str = "none",
-        intersect: bool = True,
-        radius: str | float = "sharp",
-        ambient_radius: str | float = "logdet",
         rule: str = "optimism",
         samples: int = 1000,
         anytime: bool = False,
         refresh: str = "lazy",
+        ridge: float | None = None,
+        intersect: bool = True,
+        radius: str | float = "sharp",
+        ambient_radius: str | float = "logdet",
+        action_bound: float | None = None,
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.rank = rank
+        self.outside = None if outside is None else inputs.one_of(outside, "outside", ("shrunk", "cut"))
         self.theta_bound = theta_bound
-        self.action_bound = action_bound
-        self.ridge = ridge
         self.delta = delta
         self.projection_error = projection_error
         self.structure = structure
         self.center = center
-        self.intersect = intersect
-        self.radius = radius
-        self.ambient_radius = ambient_radius
         self.rule_name = rule
         self.samples = samples
         self.anytime = anytime
         self.refresh = refresh
+        self.ridge = ridge
+        self.intersect = intersect
+        self.radius = radius
+        self.ambient_radius = ambient_radius
+        self.action_bound = action_bound
         self.seed = seed
         subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
-        projected = Projected(noise, theta_bound, ridge, delta, radius, action_bound, anytime)
-        belief: Belief = projected
-        if intersect:
-            known = None if rank == "auto" else int(rank)
-            belief = Both(projected, Ambient(noise, theta_bound, ridge, delta, ambient_radius, action_bound, known))
+        shrunk = rank == "auto" if outside is None else outside == "shrunk"
+        belief = self._shrunk() if shrunk else self._cut()
         self._compose(subspace, belief, _rule(rule, noise, samples), seed)
+
+    def _shrunk(self) -> Belief:
+        meant_for_cut = {
+            "ridge": self.ridge is not None,
+            "intersect": not self.intersect,
+            "radius": self.radius != "sharp",
+            "ambient_radius": self.ambient_radius != "logdet",
+            "action_bound": self.action_bound is not None,
+        }
+        for name, given in meant_for_cut.items():
+            if given:
+                raise ValueError(
+                    f"{name} is an option of outside='cut', but what lies outside the subspace is shrunk here; "
+                    "give a rank or say outside='cut'."
+                )
+        return Graded(self.noise, self.theta_bound, self.delta, anytime=self.anytime)
+
+    def _cut(self) -> Belief:
+        theta_bound = 1.0 if self.theta_bound is None else self.theta_bound
+        ridge = 1.0 if self.ridge is None else self.ridge
+        known = (self.noise, theta_bound, ridge, self.delta)
+        projected = Projected(*known, self.radius, self.action_bound, self.anytime)
+        if not self.intersect:
+            return projected
+        rank = None if self.rank == "auto" else int(self.rank)
+        return Both(projected, Ambient(*known, self.ambient_radius, self.action_bound, rank))
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; the rule by its word, since `self.rule` is the rule itself."""
