@@ -1,0 +1,169 @@
+"""What users hand in: what is taken, what is refused, and in which words."""
+
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from eigenbandits import inputs
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+SETS = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=FINITE)
+
+
+@given(SETS)
+def test_finite_numbers_are_taken_as_they_are(actions):
+    with warnings.catch_warnings():
+        # Sums of huge numbers may overflow on the way; that is not the user's concern.
+        warnings.simplefilter("error")
+        found = inputs.as_actions(actions, None)
+    assert found.dtype == np.float64
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, actions)
+    np.testing.assert_array_equal(inputs.as_actions(actions.tolist(), actions.shape[1]), actions)
+
+
+@given(SETS, st.data(), st.sampled_from([np.nan, np.inf, -np.inf]))
+def test_one_bad_number_is_found_and_named(actions, data, bad):
+    place = tuple(data.draw(st.integers(0, side - 1)) for side in actions.shape)
+    actions[place] = bad
+    first = tuple(int(i) for i in np.argwhere(~np.isfinite(actions))[0])
+    with pytest.raises(ValueError, match="expected finite numbers only") as caught:
+        inputs.as_actions(actions, None)
+    assert str(caught.value) == f"actions holds {bad} at {first}; expected finite numbers only."
+
+
+def test_what_is_wrong_with_a_set_is_said_in_words():
+    expectations = {
+        "actions is empty; expected at least one row, one vector per thing to choose from.": [],
+        "actions has shape (3,); expected two axes, (number of vectors, dimension). "
+        "For a single vector use vector.reshape(1, -1).": [1.0, 2.0, 3.0],
+        "actions has shape (1, 1, 1); expected two axes, (number of vectors, dimension).": [[[1.0]]],
+        "actions has vectors of length 0; expected at least one number in each.": [[], []],
+        "actions has vectors of length 3; this policy has seen vectors of length 2.": [[1.0, 2.0, 3.0]],
+        "actions has masked entries; expected numbers only.": np.ma.masked_array([[1.0, 2.0]], [[0, 1]]),
+    }
+    for message, actions in expectations.items():
+        with pytest.raises(ValueError, match="actions") as caught:
+            inputs.as_actions(actions, 2)
+        assert str(caught.value) == message
+    with pytest.raises(ValueError, match=r"^vectors is empty"):
+        inputs.as_actions(np.zeros((0, 2)), 2, what="vectors")
+
+
+@pytest.mark.parametrize(
+    "actions", [[["1", "2"]], [[1 + 1j, 0]], [[None, 1]], [[1.0], [1.0, 2.0]], {"a": 1}, np.datetime64("2020")]
+)
+def test_what_is_no_number_is_refused(actions):
+    with pytest.raises(ValueError, match=r"^actions (holds|cannot be read|has shape).*\.$"):
+        inputs.as_actions(actions, None)
+
+
+def test_an_array_that_will_not_convert_tells_why_in_one_line():
+    class Stubborn:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("call detach() first.\nSee the manual.")
+
+    with pytest.raises(ValueError, match=r"^actions cannot be read as an array of numbers: call detach\(\) first\.$"):
+        inputs.as_actions(Stubborn(), None)
+
+
+def test_a_mask_that_hides_nothing_is_no_mask():
+    actions = np.ma.masked_array([[1.0, 2.0]], [[0, 0]])
+    np.testing.assert_array_equal(inputs.as_actions(actions, 2), [[1.0, 2.0]])
+
+
+def test_one_vector():
+    np.testing.assert_array_equal(inputs.as_action([1, 2], 2), [1.0, 2.0])
+    np.testing.assert_array_equal(inputs.as_action([[1, 2]], 2), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^action has shape \(2, 2\); expected one vector of shape \(dimension,\)"):
+        inputs.as_action(np.ones((2, 2)), 2)
+    with pytest.raises(ValueError, match=r"^theta has vectors of length 3; "):
+        inputs.as_action(np.ones(3), 2, what="theta")
+
+
+@pytest.mark.parametrize("reward", [0, -1.5, True, np.float32(0.25), np.int64(3), np.array(2.0), Decimal("0.5")])
+def test_rewards_that_are_numbers(reward):
+    assert inputs.as_reward(reward) == float(reward)
+
+
+def test_a_fraction_is_a_number():
+    assert inputs.as_reward(Fraction(1, 4)) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        (np.nan, "reward is nan; expected a finite number. Leave out rewards that are not known."),
+        (-np.inf, "reward is -inf; expected a finite number. Leave out rewards that are not known."),
+        (None, "reward is None; expected one finite number."),
+        ("0.5", "reward is '0.5'; expected one finite number."),
+        (b"1", "reward is b'1'; expected one finite number."),
+        ([1.0], "reward is [1.0]; expected one finite number."),
+        (np.ones(1), "reward is array([1.]); expected one finite number."),
+        (1j, "reward is 1j; expected one finite number."),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_rewards_that_are_not(reward, message):
+    with pytest.raises(ValueError, match="reward is") as caught:
+        inputs.as_reward(reward)
+    assert str(caught.value) == message
+
+
+def test_a_long_reward_is_shown_in_short():
+    with pytest.raises(ValueError, match="reward is") as caught:
+        inputs.as_reward(np.ones((50, 50)))
+    assert len(str(caught.value)) < 120
+    with pytest.raises(ValueError, match="reward is 1000"):
+        inputs.as_reward(10**400)
+
+
+def test_rewards_of_a_batch():
+    np.testing.assert_array_equal(inputs.as_rewards((1, 2), 2), [1.0, 2.0])
+    for rewards, match in [
+        ([1.0], r"^rewards has shape \(1,\); expected \(2,\), one for each action\.$"),
+        ([[1.0, 2.0]], r"^rewards has shape \(1, 2\); expected \(2,\)"),
+        ([1.0, np.nan], r"^rewards holds nan at \(1,\)"),
+        (["1", "2"], r"^rewards holds str"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            inputs.as_rewards(rewards, 2)
+
+
+def test_numbers_as_parameters():
+    assert inputs.number(np.float32(0.5), "noise", least=0.0) == 0.5
+    assert inputs.number(0, "noise", least=0.0) == 0.0
+    for value, limits, message in [
+        (0.0, {"above": 0.0}, "ridge is 0; expected a number above 0."),
+        (-1, {"least": 0.0}, "ridge is -1; expected a number of at least 0."),
+        (np.nan, {}, "ridge is nan; expected a finite number."),
+        (True, {}, "ridge is True; expected a number."),
+        ("1", {}, "ridge is '1'; expected a number."),
+        (None, {}, "ridge is None; expected a number."),
+    ]:
+        with pytest.raises(ValueError, match="ridge is") as caught:
+            inputs.number(value, "ridge", **limits)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.1, 2.0])
+def test_probabilities_lie_strictly_between(value):
+    assert inputs.probability(0.05, "delta") == 0.05
+    with pytest.raises(ValueError, match=r"^delta is .*; expected a number .*\.$"):
+        inputs.probability(value, "delta")
+
+
+def test_whole_numbers_and_words():
+    assert inputs.whole(np.int32(4), "rank") == 4
+    for value in (0, -1, 1.5, 2.0, True, "3", None):
+        with pytest.raises(ValueError, match=r"^rank is .*; expected a whole number of at least 1\.$"):
+            inputs.whole(value, "rank")
+    assert inputs.one_of("a", "word", ("a", "b")) == "a"
+    with pytest.raises(ValueError, match=r"^word is 'c'; expected one of 'a', 'b'\.$"):
+        inputs.one_of("c", "word", ("a", "b"))
