@@ -112,7 +112,7 @@ class Witness:
     def reveal(self, instance: Instance) -> None:
         """Be told θ* and the subspace, and set up the policy whose sets are watched."""
         settings = self.settings
-        self.instance = instance
+        self.instance, self.structure = instance, instance.structure
         self.gram = np.zeros((len(instance.theta), len(instance.theta)))  # Σ of the chosen actions
         self.watched = PSLB(
             noise=instance.noise,
@@ -172,9 +172,9 @@ class Witness:
         self.safety = max(self.safety, _ratio(tilt - rounding, size))
         for belief in (self.projected, self.anytime):
             errors = {"estimated": frame.error}
-            if self.instance.structure is not None:
+            if self.structure is not None:
                 delta = theory.spend(belief.delta, subspace.refreshed_set) if belief.anytime else belief.delta
-                bound = theory.projection_error(self.instance.structure, seen, len(theta), rank, delta)
+                bound = theory.projection_error(self.structure, seen, len(theta), rank, delta)
                 errors["theorem"] = min(1.0, bound + rounding)
             for source, error in errors.items():
                 if error < 1.0 and not belief.anytime:

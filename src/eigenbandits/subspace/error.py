@@ -7,7 +7,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Calibrated by `eigenbandits coverage`: how far above its typical size the error is allowed to be.
+# How far above its typical size the error is allowed to be. `eigenbandits coverage` prints the share of runs in which
+# the true error exceeds the estimate in any round; of 200 runs of 1,000 rounds, with a factor of 1.25, it was
+# - 0 % for d = 100 with m = 1, 4 and 16, perturbation 1 and 9, spread 1 and 10, vectors on the sphere and in the cube,
+#   where 1.15 would do and 1 is exceeded in up to 35 % of the runs (m = 1, perturbation 1);
+# - 0.5, 6.5 and 11.5 % for (d, m) = (20, 2), (5, 2) and (3, 1), perturbation 1: in few dimensions chance has more
+#   room, and 15 % (3δ with δ = 0.05) are granted.
+# It trusts that vectors are independent: with near-duplicates in pairs it was exceeded in 97 % of the runs.
 SAFETY = 1.25
 
 
