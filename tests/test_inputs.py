@@ -46,7 +46,7 @@ def test_what_is_wrong_with_a_set_is_said_in_words():
         "actions has shape (1, 1, 1); expected two axes, (number of vectors, dimension).": [[[1.0]]],
         "actions has vectors of length 0; expected at least one number in each.": [[], []],
         "actions has vectors of length 3; this policy has seen vectors of length 2.": [[1.0, 2.0, 3.0]],
-        "actions has masked entries; expected numbers only.": np.ma.masked_array([[1.0, 2.0]], [[0, 1]]),
+        "actions has masked entries; expected numbers only.": np.ma.masked_array([[1.0, 2.0]], [[False, True]]),
     }
     for message, actions in expectations.items():
         with pytest.raises(ValueError, match="actions") as caught:
@@ -74,7 +74,7 @@ def test_an_array_that_will_not_convert_tells_why_in_one_line():
 
 
 def test_a_mask_that_hides_nothing_is_no_mask():
-    actions = np.ma.masked_array([[1.0, 2.0]], [[0, 0]])
+    actions = np.ma.masked_array([[1.0, 2.0]], [[False, False]])
     np.testing.assert_array_equal(inputs.as_actions(actions, 2), [[1.0, 2.0]])
 
 
