@@ -102,10 +102,16 @@ def find_class(kind: str, what: str) -> Callable[..., Any]:
     except ImportError as error:
         raise LabError(f"the module of {kind!r} cannot be imported ({error}); put it beside the experiment.") from error
     except AttributeError:
-        raise LabError(f"module {module_name!r} has no class {name!r}; {suggestion(name, dir(found))}") from None
+        raise LabError(
+            f"module {module_name!r} has no class {name!r}; {suggestion(name, _classes_in(found))}"
+        ) from None
     if not callable(found):
         raise LabError(f"{kind!r} is no class; expected one that makes the {what}.")
     return found  # type: ignore[no-any-return]
+
+
+def _classes_in(module: Any) -> list[str]:
+    return [name for name, thing in vars(module).items() if inspect.isclass(thing)]
 
 
 def _library_classes(what: str) -> dict[str, Callable[..., Any]]:
@@ -128,10 +134,12 @@ def _recipes(label: str, given: Any, what: str, datasets: Datasets, base: Path) 
         kind, params, grid = _read(label, given, where)
         made = find_class(kind, what)
         modules = {name: module_fingerprint(name) for name in sorted(_modules(made, params))}
-        return {
-            name: Recipe(kind, _arguments(made, params | chosen, where, what, datasets, base), modules)
-            for name, chosen in _combinations(label, grid)
-        }
+        found: dict[str, Recipe] = {}
+        for name, chosen in _combinations(label, grid):
+            if name in found:
+                raise LabError(f"{where}.each gives {name!r} twice; list every value once.")
+            found[name] = Recipe(kind, _arguments(made, params | chosen, where, what, datasets, base), modules)
+        return found
     except LabError as error:
         raise error if str(error).startswith(where) else LabError(f"{where}: {error}") from None
 
@@ -232,6 +240,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
+        if any(str(name).startswith("$") for name in value):
+            return value  # read back from an experiment.json
         if set(value) == {f.name for f in dataclasses.fields(Structure)}:
             return Structure(**value)
         return {name: _plain(item) for name, item in value.items()}

@@ -52,11 +52,12 @@ def run(
                 if _older(last["code_of_cells"]):
                     shown.note(_OLDER)
                 return Results.open(store.folder)
+        set_aside: list[str] = []
         for _ in range(_BUILDS):
             missing, notes = _missing(store, planned, refresh)
             cells = len({row["hash"] for row in rows})
             with make_progress(progress, cells, cells - len(missing), sum(job.rounds for job in missing)) as shown:
-                for note in notes:
+                for note in (*set_aside, *notes):
                     shown.note(note)
                 failed = _run(store, made, missing, shown)
             if failed:
@@ -64,8 +65,10 @@ def run(
             damaged = _build(store, experiment, planned, engine)
             if not damaged:
                 return Results.open(store.folder)
-            notes = [store.set_aside(hash_) for hash_ in damaged]
-    raise LabError(f"the results cannot be read back from {store.folder}: {notes[0]} Check the disk.")
+            set_aside = [store.set_aside(hash_) for hash_ in damaged]
+    raise LabError(
+        f"the results cannot be read back: {set_aside[0]} It has been tried {_BUILDS} times; check the disk."
+    )
 
 
 def _rows(experiment: Experiment, planned: Sequence[Planned]) -> list[dict[str, Any]]:

@@ -77,10 +77,18 @@ def attempt(text: str, beat: Beat) -> tuple[bytes | None, str]:
 
 
 def collect(
-    outcomes: Queue[Outcome], count: int, rounds_under_way: Callable[[], int], listener: Listener
+    outcomes: Queue[Outcome],
+    count: int,
+    rounds_under_way: Callable[[], int],
+    listener: Listener,
+    feed: Callable[[], object] = lambda: None,
 ) -> Iterator[Outcome]:
-    """Give `count` outcomes from a queue, and tell the listener how far the others are while waiting."""
+    """Give `count` outcomes from a queue, and tell the listener how far the others are while waiting.
+
+    `feed` is called before each wait, to start what there is room for.
+    """
     while count:
+        feed()
         try:
             yield outcomes.get(timeout=BEAT)
             count -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from queue import Queue
@@ -35,15 +36,21 @@ class Cluster(Engine):
         self.scheduler = scheduler
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> Iterator[Outcome]:
-        """Hand all cells to the scheduler and give the outcomes as they come."""
+        """Give each thread of the cluster one cell at a time.
+
+        A worker gets its next cell when the last one's file has arrived here: one that dies takes nothing with it but
+        the cell that it is running.
+        """
         topic = f"eigenbandits-{uuid4().hex}"
         by_key = {f"{topic}-{place}": job for place, job in enumerate(jobs)}
-        outcomes, under_way = Queue[Outcome](), dict[str, int]()
+        waiting = deque(by_key)
+        outcomes, tasks, under_way = Queue[Outcome](), dict[str, Any](), dict[str, int]()
 
         def done(task: Any) -> None:
             job = by_key[task.key]
-            under_way.pop(job.hash, None)
             outcomes.put(_outcome(job, task))
+            under_way.pop(job.hash, None)
+            del tasks[task.key]
 
         def heard(event: tuple[float, Any]) -> None:
             under_way[event[1]["cell"]] = event[1]["rounds"]
@@ -58,12 +65,16 @@ class Cluster(Engine):
             client = self._connect(stack)
             client.subscribe_topic("all", happened)
             client.subscribe_topic(topic, heard)
-            # Held on to: the cluster forgets a task that nobody holds.
-            tasks = [client.submit(_work, job.text, job.hash, topic, key=key) for key, job in by_key.items()]
-            for task in tasks:
-                task.add_done_callback(done)
+
+            def feed() -> None:
+                threads = sum(client.nthreads().values())
+                while waiting and len(tasks) < max(1, threads):
+                    key = waiting.popleft()
+                    tasks[key] = client.submit(_work, by_key[key].text, by_key[key].hash, topic, key=key)
+                    tasks[key].add_done_callback(done)
+
             try:
-                yield from collect(outcomes, len(jobs), lambda: sum(under_way.values()), listener)
+                yield from collect(outcomes, len(jobs), lambda: sum(under_way.values()), listener, feed)
             finally:
                 for heard_of in ("all", topic):
                     client.unsubscribe_topic(heard_of)
@@ -79,7 +90,8 @@ class Cluster(Engine):
                     n_workers=self.workers,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address=":0",
+                    scheduler_kwargs={"dashboard": False},
                     silence_logs=logging.CRITICAL,  # the listener says in one sentence what they say in twenty lines
                 )
             )
