@@ -111,7 +111,7 @@ def test_the_demo_says_who_won(pslb, rival, words):
     )
     text = demo.meaning(rows, demo.ENVIRONMENT)
     assert words in text
-    assert "4 of 100 dimensions" in text
+    assert "4 of 100 dimensions stand out" in text
 
 
 def test_the_demo_plays_the_papers_model():

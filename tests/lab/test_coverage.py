@@ -23,7 +23,7 @@ def choices(play, env, rounds, seed):
     """What the player chooses when it plays alone."""
     instance = env.instance(seed)
     policy = {
-        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA, action_bound=instance.action_bound),
+        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA, outside="cut"),
         "OFUL": lambda: eb.OFUL(noise=0.5, delta=DELTA),
         "Random": lambda: eb.Random(seed=seed),
     }[play]()
@@ -50,7 +50,7 @@ def twin(env, rounds, seed, play, refresh):
     r: list[float] = []
     pairs: dict[Bound, list[tuple[float, float]]] = {}
     sizes: list[tuple[float, float]] = []
-    refreshed = 0
+    refreshed = frames = 0
     for t, (round_, index) in enumerate(zip(islice(instance.rounds(), rounds), picked, strict=True), start=1):
         offered.extend(round_.actions)
         n = len(offered)
@@ -59,6 +59,7 @@ def twin(env, rounds, seed, play, refresh):
             values, vectors = np.linalg.eigh(A.T @ A / n)
             values, V = values[::-1], vectors[:, ::-1][:, :m]
             refreshed, refreshed_set = n, t
+            frames += 1
         chosen, rewards = np.array(X).reshape(-1, d), np.array(r)
         gram, b = chosen.T @ chosen, chosen.T @ rewards
         Z = gram + RIDGE * np.eye(d)
@@ -78,6 +79,12 @@ def twin(env, rounds, seed, play, refresh):
         B = V.T @ gram @ V + RIDGE * np.eye(m)
         gap = V.T @ theta - np.linalg.solve(B, V.T @ b)
         truth = math.sqrt(gap @ B @ gap)
+        graded = eb.belief.Graded(R)
+        inner, outer = graded.inside * R**2 / S**2, graded.outside * d * R**2 / S**2
+        G = gram + inner * hat + outer * (np.eye(d) - hat)
+        gap_g = theta - np.linalg.solve(G, b)
+        truth_g = math.sqrt(gap_g @ G @ gap_g)
+        logdet_g = np.linalg.slogdet(G)[1] - m * math.log(inner) - (d - m) * math.log(outer)
         eigenvalues, rotation = np.linalg.eigh(B)
         root = (rotation / np.sqrt(eigenvalues)) @ rotation.T
         couplings = {
@@ -92,7 +99,12 @@ def twin(env, rounds, seed, play, refresh):
                 "estimated": min(1.0, estimated(values, m, refreshed, SAFETY)),
                 "theorem": eb.theory.projection_error(instance.structure, refreshed, d, m, delta_seen),
             }
+            delta_frame = 6 * DELTA / (math.pi * frames) ** 2 if anytime else DELTA
             for source, error in errors.items():
+                bound = R * math.sqrt(logdet_g + 2 * math.log(1 / delta_frame)) + S * math.sqrt(
+                    inner + outer * error**2
+                )
+                pairs.setdefault(Bound("C_g", "graded", source, anytime), []).append((truth_g, bound))
                 pairs.setdefault(Bound("C_p", "", source, anytime), []).append((tilt, error))
                 noise = R * math.sqrt(logdet + 2 * math.log(1 / delta))
                 for radius, coupling in couplings.items():
@@ -164,7 +176,7 @@ def sightings(nearest, looseness, safety=(0.0,) * 4, set_="C_m"):
     ]
 
 
-@pytest.mark.parametrize(("set_", "times"), [("C_d", 1), ("C_p", 3), ("C_m", 4)])
+@pytest.mark.parametrize(("set_", "times"), [("C_d", 1), ("C_p", 3), ("C_m", 4), ("C_g", 4)])
 def test_shares_and_limits_are_those_worked_out_by_hand(set_, times):
     (row,) = summarise(sightings([0.5, 1.0, 1.01, 3.0], [9.0, 2.0, 4.0, 3.0], set_=set_), delta=0.05)
     assert (row["runs"], row["left"], row["share"]) == (4, 2, 0.5)  # on the boundary is inside

@@ -66,6 +66,7 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
     known: dict[str, Any] = {"noise": noise, "seed": seed}
     paper: dict[str, Any] = known | {
         "rank": rank,
+        "outside": "cut",
         "projection_error": "theorem",
         "structure": instance.structure,
         "action_bound": instance.action_bound,
@@ -74,7 +75,7 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
     }
     return {
         "PSLB": lambda: PSLB(**known),
-        "PSLB, rank told": lambda: PSLB(**known, rank=rank),
+        "PSLB, rank told": lambda: PSLB(**known, rank=rank, outside="cut"),
         "PSLB, paper, general": lambda: PSLB(**paper, radius="general"),
         "PSLB, paper, worst case": lambda: PSLB(**paper, radius="worst-case"),
         "OFUL": lambda: OFUL(**known),

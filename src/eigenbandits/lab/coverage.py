@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenbandits import theory
 from eigenbandits.algorithms import OFUL, PSLB, Random
-from eigenbandits.belief import Both, Projected
+from eigenbandits.belief import Both, Graded, Projected
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability, whole
@@ -22,14 +22,18 @@ from eigenbandits.subspace import PCA, Frame
 from eigenbandits.subspace.error import estimated_error, subspace_distance
 
 PLAYERS = ("PSLB", "OFUL", "Random")
-# How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four on the projected set.
-GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4}
+# How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four where both count.
+GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4, "C_g": 4}
 # Small enough that the estimate is never cut off at 1, so that its size without a factor can be read from it.
 _TINY = 1e-9
 
 
 class Bound(NamedTuple):
-    """One confidence set: which, with which radius, with ε from where, and whether δ is spent over the rounds."""
+    """One confidence set: which, with which radius, with ε from where, and whether δ is spent over the rounds.
+
+    C_d is the ambient set, C_p that of projections, C_m the projected set, C_g the set in the whole space that doubts
+    what lies outside the subspace (`belief.Graded`).
+    """
 
     set: str
     radius: str
@@ -117,6 +121,7 @@ class Witness:
         self.watched = PSLB(
             noise=instance.noise,
             rank=instance.basis.shape[1] if settings.rank == "told" else "auto",
+            outside="cut",
             theta_bound=instance.theta_bound,
             action_bound=instance.action_bound,
             delta=settings.delta,
@@ -129,6 +134,7 @@ class Witness:
         # The same set with δ spent over the rounds, on the same rewards.
         self.anytime = Projected(**self.projected.params() | {"anytime": True})
         self.anytime.share(self.ambient.evidence)
+        self.graded = Graded(instance.noise, instance.theta_bound, settings.delta)
         self.player: Policy = self.watched
         if settings.play == "OFUL":
             self.player = OFUL(noise=instance.noise, theta_bound=instance.theta_bound, delta=settings.delta)
@@ -138,6 +144,8 @@ class Witness:
     def choose(self, actions: Array) -> Decision:
         """Look at the sets as they stand when the choice is made."""
         decision = self.watched.choose(actions)
+        if self.watched.round == 1:
+            self.graded.start(actions.shape[1], self.watched.subspace.scale)
         if self.instance.action_bound is None:
             self.ambient.evidence.note_norms(actions)
         self._look()
@@ -147,6 +155,7 @@ class Witness:
         """Teach everyone the same reward."""
         self.watched.learn(decision, reward)
         self.anytime.learn(decision.action, reward)
+        self.graded.learn(decision.action, reward)
         self.gram += np.multiply.outer(decision.action, decision.action)
         if self.player is not self.watched:
             self.player.learn(decision, reward)
@@ -157,7 +166,7 @@ class Witness:
 
     def _look(self) -> None:
         theta, ambient = self.instance.theta, self.ambient
-        distance = self._distance(theta - ambient.center)
+        distance = self._distance(theta - ambient.center, ambient.penalty)
         for radius in ("logdet", "paper"):
             self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
         subspace = self.watched.subspace
@@ -170,6 +179,8 @@ class Witness:
         # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
         size, rounding = estimated_error(frame.spectrum, rank, seen, _TINY) / _TINY, subspace.residual
         self.safety = max(self.safety, _ratio(tilt - rounding, size))
+        if frame.version != self.graded.version:
+            self.graded.adopt(frame)
         for belief in (self.projected, self.anytime):
             errors = {"estimated": frame.error}
             if self.structure is not None:
@@ -181,18 +192,31 @@ class Witness:
                     self.opened.setdefault(source, self.watched.round)
                 self._note(Bound("C_p", "", source, belief.anytime), tilt, error, vacuous=error >= 1.0)
                 self._look_projected(belief, replace(frame, error=error), source)
+                self._look_graded(replace(frame, error=error), source, belief.anytime)
 
     def _look_projected(self, belief: Projected, frame: Frame, source: str) -> None:
         basis = frame.directions
         # ‖φ‖_B in the subspace is ‖V̂φ‖_Z in the whole space.
-        distance = self._distance(basis @ (basis.T @ self.instance.theta - belief.ellipse(frame).center))
+        gap = basis @ (basis.T @ self.instance.theta - belief.ellipse(frame).center)
+        distance = self._distance(gap, belief.penalty)
         for radius in RADII:
             bound = belief.beta(frame, self.watched.round, radius)
             self._note(Bound("C_m", radius, source, belief.anytime), distance, bound)
 
-    def _distance(self, gap: Array) -> float:
-        """Return ‖gap‖_Z with Z = Σ + λI."""
-        return _root(float(gap @ self.gram @ gap + self.ambient.ridge * (gap @ gap)))
+    def _look_graded(self, frame: Frame, source: str, anytime: bool) -> None:
+        belief = self.graded
+        gap = self.instance.theta - belief.center
+        inside = frame.directions @ (frame.directions.T @ gap)
+        # ‖gap‖² in Σ + λ_in P̂ + λ_out (I − P̂).
+        distance = self._distance(gap, belief.outer)
+        distance = _root(distance**2 - (belief.outer - belief.inner) * float(inside @ inside))
+        # Centre and shape do not depend on ε and δ, the radius does.
+        belief.error, belief.anytime = frame.error, anytime
+        self._note(Bound("C_g", "graded", source, anytime), distance, belief.omega())
+
+    def _distance(self, gap: Array, ridge: float) -> float:
+        """Return ‖gap‖ in Σ + ridge · I."""
+        return _root(float(gap @ self.gram @ gap + ridge * (gap @ gap)))
 
     def _note(self, key: Bound, truth: float, bound: float, vacuous: bool = False) -> None:
         ratio = _ratio(truth, bound)
