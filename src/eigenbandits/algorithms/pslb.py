@@ -8,7 +8,7 @@ from eigenbandits import inputs
 from eigenbandits.belief import Ambient, Belief, Both, Graded, Projected
 from eigenbandits.policy import Policy
 from eigenbandits.rules import ExactOptimism, Optimism, Rule, SampledOptimism, Thompson
-from eigenbandits.subspace import PCA
+from eigenbandits.subspace import PCA, Streaming, Subspace
 from eigenbandits.theory import Structure
 
 
@@ -33,7 +33,8 @@ class PSLB(Policy):
     rank
         m, or "auto": the directions that stand out of the spectrum.
     outside
-        "shrunk" or "cut"; None takes "shrunk" where the rank is "auto" and "cut" where it is given.
+        "shrunk", "cut", or a number: shrunk along the spectrum by that power (see `belief.Graded`). None takes
+        "shrunk" where the rank is "auto" and "cut" where it is given.
     theta_bound
         S ≥ ‖θ*‖₂. None: for "shrunk" one over the root mean square size of the first actions, so that the scale of
         the actions does not matter; for "cut" 1.
@@ -64,6 +65,9 @@ class PSLB(Policy):
         For "cut", Ω: "logdet" or "paper"; see `belief.Ambient`.
     action_bound
         For "cut", L ≥ ‖x‖₂ for radii that need it; None takes the largest norm seen.
+    memory
+        "full" holds (d, d) matrices; "streaming" holds O(dm) numbers, for d in the tens of thousands: the span comes
+        from `subspace.Streaming`, what lies outside is cut, and there is no ambient set to fall back on.
     seed
         Seed of the policy's own randomness.
 
@@ -86,7 +90,7 @@ class PSLB(Policy):
         *,
         noise: float,
         rank: int | str = "auto",
-        outside: str | None = None,
+        outside: str | float | None = None,
         theta_bound: float | None = None,
         delta: float = 0.01,
         projection_error: str | float = "estimated",
@@ -101,11 +105,14 @@ class PSLB(Policy):
         radius: str | float = "sharp",
         ambient_radius: str | float = "logdet",
         action_bound: float | None = None,
+        memory: str = "full",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.rank = rank
-        self.outside = None if outside is None else inputs.one_of(outside, "outside", ("shrunk", "cut"))
+        if isinstance(outside, str):
+            inputs.one_of(outside, "outside", ("shrunk", "cut"))
+        self.outside = outside
         self.theta_bound = theta_bound
         self.delta = delta
         self.projection_error = projection_error
@@ -121,10 +128,29 @@ class PSLB(Policy):
         self.ambient_radius = ambient_radius
         self.action_bound = action_bound
         self.seed = seed
-        subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
-        shrunk = rank == "auto" if outside is None else outside == "shrunk"
-        belief = self._shrunk() if shrunk else self._cut()
+        self.memory = inputs.one_of(memory, "memory", ("full", "streaming"))
+        subspace: Subspace
+        if memory == "streaming":
+            subspace, belief = Streaming(rank, projection_error, center), self._slim()
+        else:
+            subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
+            shrunk = rank == "auto" if outside is None else outside != "cut"
+            belief = self._shrunk() if shrunk else self._cut()
         self._compose(subspace, belief, _rule(rule, noise, samples), seed)
+
+    def _slim(self) -> Belief:
+        if self.outside not in (None, "cut"):
+            raise ValueError("shrinking what lies outside needs a (d, d) matrix; with memory='streaming' it is cut.")
+        return Projected(
+            self.noise,
+            self.theta_bound,
+            self.ridge,
+            self.delta,
+            self.radius,
+            self.action_bound,
+            self.anytime,
+            slim=True,
+        )
 
     def _shrunk(self) -> Belief:
         meant_for_cut = {
@@ -140,7 +166,8 @@ class PSLB(Policy):
                     f"{name} is an option of outside='cut', but what lies outside the subspace is shrunk here; "
                     "give a rank or say outside='cut'."
                 )
-        return Graded(self.noise, self.theta_bound, self.delta, anytime=self.anytime)
+        power = self.outside if isinstance(self.outside, int | float) else None
+        return Graded(self.noise, self.theta_bound, self.delta, anytime=self.anytime, power=power)
 
     def _cut(self) -> Belief:
         theta_bound = 1.0 if self.theta_bound is None else self.theta_bound

@@ -14,11 +14,18 @@ Array = NDArray[np.float64]
 
 
 class Evidence(Component):
-    """What the rewards said, shared by the beliefs that read it."""
+    """What the rewards said, shared by the beliefs that read it.
+
+    Parameters
+    ----------
+    slim
+        Keep b but not Σ: O(d) memory, for beliefs that hold what they need of Σ themselves.
+    """
 
     _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "count", "largest_norm")
 
-    def __init__(self) -> None:
+    def __init__(self, slim: bool = False) -> None:
+        self.slim = slim
         self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
         self.count = 0
@@ -26,18 +33,21 @@ class Evidence(Component):
 
     def start(self, dim: int) -> None:
         """Lay out the sums."""
-        self.gram.start(dim, linalg.block_for(dim, 64))
+        if not self.slim:
+            self.gram.start(dim, linalg.block_for(dim, 64))
         self.moment = np.zeros(dim)
 
     def add(self, action: Array, reward: float) -> None:
         """Add one lifted action and its reward."""
-        self.gram.add(action)
+        if not self.slim:
+            self.gram.add(action)
         self.moment += reward * action
         self.count += 1
 
     def add_many(self, actions: Array, rewards: Array) -> None:
         """Add many at once."""
-        self.gram.add_rows(actions)
+        if not self.slim:
+            self.gram.add_rows(actions)
         self.moment += rewards @ actions
         self.count += len(actions)
 

@@ -30,7 +30,8 @@ class Graded(Ambient):
     variance to a coordinate's). A reward that only the outside can explain still teaches the outside, just slowly.
 
     With W = λ_in P̂ + λ_out (I − P̂) the theorem of OFUL holds as it stands for the norm ‖W^{1/2}θ*‖ in the place of
-    S√λ, and θ* in the true subspace has ‖W^{1/2}θ*‖² ≤ S²(λ_in + λ_out ε²) with ε ≥ ‖P̂ − P‖₂.
+    S√λ. The radius takes that norm to be S√λ_in, which is an assumption; θ* in the true subspace has
+    ‖W^{1/2}θ*‖² ≤ S²(λ_in + λ_out ε²) with ε ≥ ‖P̂ − P‖₂, which `anytime` uses.
 
     Parameters
     ----------
@@ -41,10 +42,17 @@ class Graded(Ambient):
     outside
         λ_out in units of R² d/S².
     anytime
-        Spend δ over the frames, 6δ/(π²k²) for the k-th: each frame has its own Z, and there are about log t of them.
+        Make the set hold for all rounds at once, given ε: allow for ε in the radius, and spend δ over the frames,
+        6δ/(π²k²) for the k-th, since each frame has its own Z; there are about log t of them.
+    power
+        Let the ridge follow the spectrum instead, λ_in (ℓ₁/ℓ)^power along an eigenvector of eigenvalue ℓ, those after
+        the rank with their mean: a soft cut that needs no gap. A new frame then costs O(d³).
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = (*Ambient._state_names, "version", "error", "span", "reader")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *Ambient._state_names,
+        *("version", "error", "span", "ridges", "level", "reader"),
+    )
 
     def __init__(
         self,
@@ -52,16 +60,20 @@ class Graded(Ambient):
         theta_bound: float | None = None,
         delta: float = 0.01,
         inside: float = 4.0,
-        outside: float = 2.0,
+        outside: float = 3.0,
         anytime: bool = False,
+        power: float | None = None,
     ) -> None:
         super().__init__(noise, theta_bound, None, delta)
         self.inside = inputs.number(inside, "inside", above=0.0)
         self.outside = inputs.number(outside, "outside", above=0.0)
         self.anytime = bool(anytime)
+        self.power = None if power is None else inputs.number(power, "power", least=0.0)
         self.version = 0
         self.error = 1.0
         self.span: Array | None = None
+        self.ridges: Array = np.zeros(0)
+        self.level = 1.0
         self.reader = Projected(noise, ridge=1.0)
         self.reader.share(self.evidence)
 
@@ -78,9 +90,9 @@ class Graded(Ambient):
         return self.inside * self.unit
 
     @property
-    def outer(self) -> float:
-        """λ_out, never below λ_in."""
-        return max(self.outside * len(self.center), self.inside) * self.unit
+    def prunes(self) -> bool:
+        """Whether cheap bounds are worth their upkeep."""
+        return self.power is None and len(self.center) >= PRUNE
 
     @property
     def penalty(self) -> float:
@@ -90,60 +102,78 @@ class Graded(Ambient):
     def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out Z⁻¹ = I/λ_out and θ̂ = 0."""
         super().start(dim, scale)
-        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.outer)
-        self.largest = 1.0 / self.outer
+        self.level = max(self.outside * dim, self.inside) * self.unit
+        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.level)
+        self.largest = 1.0 / self.level
         self.reader.start(dim, scale)
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward."""
         super().learn(action, reward)
-        if len(action) >= PRUNE:
+        if self.prunes:
             self.reader.learn(action, reward)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards."""
         super().learn_many(actions, rewards)
-        if actions.shape[1] >= PRUNE:
+        if self.prunes:
             self.reader.version = -1  # Its sums are read afresh at the next look.
 
     def precision(self) -> Array:
         """Return the lower half of Z, as a new matrix."""
         matrix = self.evidence.gram.flush().copy(order="F")
-        matrix.flat[:: len(matrix) + 1] += self.outer
+        matrix.flat[:: len(matrix) + 1] += self.level
         if self.span is not None:
-            matrix -= (self.outer - self.inner) * (self.span @ self.span.T)
+            matrix -= (self.span * (self.level - self.ridges)) @ self.span.T
         return matrix
 
     def prior_log_det(self) -> float:
         """Return log det Z before any reward."""
-        inside = 0 if self.span is None else self.span.shape[1]
-        return inside * math.log(self.inner) + (len(self.center) - inside) * math.log(self.outer)
+        outside = len(self.center) - len(self.ridges)
+        return float(np.log(self.ridges).sum()) + outside * math.log(self.level)
 
     def omega(self, radius: str | float | None = None) -> float:
-        """Return the radius: R√(2 log(√(det Z/det W)/δ)) + S√(λ_in + λ_out ε²)."""
-        delta = radii.spend(self.delta, max(self.version, 1)) if self.anytime else self.delta
+        """Return the radius: R√(2 log(√(det Z/det W)/δ)) + S√λ_in, or with `anytime` S√(λ_in + λ_out ε²)."""
+        delta, leak = self.delta, 0.0
+        if self.anytime:
+            delta, leak = radii.spend(self.delta, max(self.version, 1)), self.level * self.error**2
         noise = radii.noise_radius(noise=self.noise, log_det_ratio=self.log_det_ratio, delta=delta)
-        return noise + self.s_bound * math.sqrt(self.inner + self.outer * self.error**2)
+        return noise + self.s_bound * math.sqrt(self.inner + leak)
 
     def adopt(self, frame: Frame) -> None:
         """Lift the doubt from a new frame's directions and put it back on those of the last.
 
         Both are changes of rank m, so Z⁻¹ follows by Woodbury's formula in O(d²m).
         """
-        excess = self.outer - self.inner
-        before = self.prior_log_det()
-        change = 0.0
+        self.version, self.error = frame.version, min(frame.error, 1.0)
+        self.factor = self.solved_action = self.solved = None
+        if self.power is not None:
+            self._follow_spectrum(frame)
+            return
+        before, change, excess = self.prior_log_det(), 0.0, self.level - self.inner
         if self.span is not None and excess > 0.0:
             change += self._reweigh(self.span, excess)
         self.span = frame.inside
+        self.ridges = np.full(self.span.shape[1], self.inner)
         if excess > 0.0:
             change += self._reweigh(self.span, -excess)
         self.log_det_ratio = max(self.log_det_ratio + change - (self.prior_log_det() - before), 0.0)
         self.center = self.inverse.times(self.evidence.moment)
         self.largest = float(np.diagonal(self.inverse.half).max())
-        self.version, self.error = frame.version, min(frame.error, 1.0)
-        self.factor = self.solved_action = self.solved = None
         self.since_repair += 2 * self.span.shape[1]
+
+    def _follow_spectrum(self, frame: Frame) -> None:
+        """Take the ridges from the spectrum, λ_in (ℓ₁/ℓ)^p, and find Z⁻¹ anew."""
+        assert self.power is not None and frame.spectrum is not None
+        rank = frame.directions.shape[1]
+        # Along directions that no action has, any ridge will do; a floor keeps the numbers within reach.
+        leading = np.maximum(frame.spectrum / max(float(frame.spectrum[0]), np.finfo(float).tiny), 1e-6)
+        rest = float(leading[rank:].mean()) if rank < len(leading) else 1.0
+        self.span = frame.inside
+        self.ridges = np.full(self.span.shape[1], self.inner)
+        self.ridges[:rank] *= leading[:rank] ** -self.power
+        self.level = self.inner * rest**-self.power
+        self.repair()
 
     def _reweigh(self, span: Array, weight: float) -> float:
         """Add weight · U Uᵀ to Z and return the change of log det Z."""
@@ -164,7 +194,7 @@ class Graded(Ambient):
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius, the ridges and how much has been learned."""
-        return super().diagnostics(frame) | {"ridge_inside": self.inner, "ridge_outside": self.outer}
+        return super().diagnostics(frame) | {"ridge_inside": self.inner, "ridge_outside": self.level}
 
 
 class GradedView(AmbientView):
@@ -192,14 +222,14 @@ class GradedView(AmbientView):
             rest = np.einsum("ij,ij->i", actions, actions) - np.einsum("ij,ij->i", z, z)
             rest -= 2.0 * np.einsum("ij,ij->i", actions @ reader.cross.T, solved)
             rest += np.einsum("ij,ij->i", solved @ reader.cross_gram, solved)
-            squares = np.einsum("ij,ij->i", white, white) + np.maximum(rest, 0.0) / belief.outer
+            squares = np.einsum("ij,ij->i", white, white) + np.maximum(rest, 0.0) / belief.level
             # Rounding must not put the bound below what it bounds.
             self._bounds = self.estimates() + self.omega * np.sqrt(squares) * (1.0 + 1e-9)
         return self._bounds
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value, looking closely only at those that can have it."""
-        if self._uppers is not None or self.lifted.shape[1] < PRUNE:
+        if self._uppers is not None or not self.belief.prunes:
             return super().best()
         index, value = walk(self.bounds(), self._values)
         self.expect(index)
@@ -210,7 +240,7 @@ class GradedView(AmbientView):
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what `best` will ask for in each part."""
-        if self.lifted.shape[1] < PRUNE:
+        if not self.belief.prunes:
             super().prefetch(sizes)
         else:
             self.upper(firsts(self.bounds(), sizes))

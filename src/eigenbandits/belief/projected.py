@@ -33,6 +33,9 @@ class Projected(RidgeBelief):
     anytime
         Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not
         yet one for all (DESIGN 4.6).
+    slim
+        Hold Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, what it held is turned
+        with it; the part of past actions that lay outside of it, as far as the new one would read it, is left out.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -50,6 +53,7 @@ class Projected(RidgeBelief):
         radius: str | float = "sharp",
         action_bound: float | None = None,
         anytime: bool = False,
+        slim: bool = False,
     ) -> None:
         super().__init__(noise, theta_bound, ridge, delta)
         if isinstance(radius, str):
@@ -59,7 +63,10 @@ class Projected(RidgeBelief):
         self.radius = radius
         self.action_bound = None if action_bound is None else inputs.number(action_bound, "action_bound", above=0.0)
         self.anytime = bool(anytime)
-        self.evidence = Evidence()
+        self.slim = bool(slim)
+        if self.slim and radius in ("general", "worst-case"):
+            raise ValueError(f"radius is {radius!r}; without Σ in memory only 'sharp' or a number can be had.")
+        self.evidence = Evidence(self.slim)
         self.owns_evidence = True
         # In the coordinates z = Fᵀx of the current frame, and with y what they leave out (for "general": all of x):
         # FᵀΣF, Fᵀb, Σ z yᵀ and Σ z yᵀ times its own transpose. They follow each reward in O(dq).
@@ -148,9 +155,10 @@ class Projected(RidgeBelief):
 
     def _read(self, frame: Frame) -> None:
         """Read the sums in the coordinates of a new frame."""
+        product = self._gram_times(frame.reading)
         self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
-        product = self.evidence.gram.times_columns(self.reading)
         self.gram = self.reading.T @ product
+        self.gram = 0.5 * (self.gram + self.gram.T)
         self.moment = self.reading.T @ self.evidence.moment
         self._ellipse = None
         if frame.error > 0.0:
@@ -158,13 +166,27 @@ class Projected(RidgeBelief):
             self.cross = np.ascontiguousarray(frame.leak(product) if self.radius == "sharp" else product.T)
             self.cross_gram = self.cross @ self.cross.T
 
+    def _gram_times(self, columns: Array) -> Array:
+        """Return ΣC; where Σ is not kept, its part that the last frame read: F G Fᵀ + F N + NᵀFᵀ, N what it leaked."""
+        if not self.slim:
+            return self.evidence.gram.times_columns(columns)
+        if self.reading is None:
+            return np.zeros(columns.shape)
+        turned = self.reading.T @ columns
+        held = self.reading @ (self.gram @ turned)
+        if self.cross.size:
+            dim = self.cross.shape[1]
+            held += self.reading @ (self.cross @ columns[:dim])
+            held[:dim] += self.cross.T @ turned
+        return np.asarray(held)
+
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
         whitening = self.ellipse(frame).whitening
         if radius == self.radius and self.frame_error > 0.0:
             cross_gram = self.cross_gram
         else:
-            product = self.evidence.gram.times_columns(frame.reading)
+            product = self._gram_times(frame.reading)
             cross = frame.leak(product) if radius == "sharp" else product.T
             cross_gram = cross @ cross.T
         return math.sqrt(max(linalg.largest_eigenvalue(whitening @ cross_gram @ whitening.T), 0.0))

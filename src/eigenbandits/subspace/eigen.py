@@ -65,7 +65,7 @@ def tracked(
         values, rotation = np.linalg.eigh(basis.T @ product)
         values, rotation = values[::-1], rotation[:, ::-1]
         vectors, image = basis @ rotation, product @ rotation
-        spectrum = _complete(values, trace, support, dim)
+        spectrum = complete(values, trace, support, dim)
         rank = min(choose_rank(spectrum), size - 1)
         gap = float(values[rank - 1] - values[rank])
         remainder = float(np.linalg.norm(image[:, :rank] - vectors[:, :rank] * values[:rank]))
@@ -76,7 +76,7 @@ def tracked(
     return Top(vectors, spectrum, rank, residual)
 
 
-def _complete(values: Array, trace: float, support: int, dim: int) -> Array:
+def complete(values: Array, trace: float, support: int, dim: int) -> Array:
     """Return d eigenvalues: those given, then the rest of the trace spread evenly over those that can be nonzero."""
     values = np.maximum(values, 0.0)
     rest = max(min(support, dim) - len(values), 0)
