@@ -21,7 +21,6 @@ EASY = LowRank(dim=5, rank=2, arms=30, perturbation=0.02)
 
 def choices(play, env, rounds, seed):
     """What the player chooses when it plays alone."""
-    instance = env.instance(seed)
     policy = {
         "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA, outside="cut"),
         "OFUL": lambda: eb.OFUL(noise=0.5, delta=DELTA),

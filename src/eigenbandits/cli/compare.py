@@ -43,7 +43,8 @@ def command(
     rows = summarise(plays)
     typer.echo(
         f"\n{regret_table(rows)}\n\n"
-        "PSLB: told the noise and nothing else; rank told: m as well; OFUL: with its log-determinant radius.\n"
+        "PSLB: told the noise and nothing else; rank told: m as well, what lies outside cut off, sharp radius, ε "
+        "estimated.\nOFUL: with its log-determinant radius.\n"
         "paper: ε, β and Ω as the paper writes them; "
         f"its ε is 1 for the first t_w = {_warm_up(environment):,.0f} rounds.\n"
         "regret: mean over seeds, ± its standard error, and its 95 % bootstrap band.\n"

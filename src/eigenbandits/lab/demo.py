@@ -52,9 +52,9 @@ def meaning(rows: Sequence[Mapping[str, Any]], environment: LowRank) -> str:
         times = regret[rival] / max(pslb["regret"], 1e-12)
         return (
             f"PSLB lost {times:.1f} times less than {rival}, the best of the others: from all the vectors that it was "
-            f"shown, chosen or not, it found that {found} matter, and explored only there."
+            f"shown, chosen or not, it found that {found} stand out, and explored those first."
         )
     return (
-        f"{rival} lost least here; PSLB has taken {found} to matter so far, and needs more rounds for its subspace to "
+        f"{rival} lost least here; for PSLB {found} stand out so far, and it needs more rounds for its subspace to "
         "pay off."
     )
