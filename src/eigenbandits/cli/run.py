@@ -79,13 +79,9 @@ def command(
 
 def _summary(results: Results) -> str:
     """Return the final regret, or reward where regret is not known, of each policy on each environment."""
-    columns = {e: "regret" if results.has("regret", e) else "reward" for e in results.environments}
-    final = {column: results.final(column) for column in set(columns.values())}
-    rows = [
-        [policy, *(_cell(final[columns[e]][p, i]) for i, e in enumerate(results.environments))]
-        for p, policy in enumerate(results.policies)
-    ]
-    headers = ["policy", *(f"{e}, {columns[e]}" for e in results.environments)]
+    final = results.outcomes()
+    rows = [[policy, *map(_cell, final[p])] for p, policy in enumerate(results.policies)]
+    headers = ["policy", *(f"{e}, {results.outcome(e)}" for e in results.environments)]
     return f"{aligned(headers, rows)}\n\nMeans at the end over {len(results.seeds)} seeds, ± standard error."
 
 

@@ -40,8 +40,9 @@ def regret(results: Results, bands: str = "standard error") -> Figure:
 
 
 def reward(results: Results, bands: str = "standard error") -> Figure:
-    """Draw cumulative reward, which logged data has where it has no regret."""
-    return over_rounds(results, ["reward"], "cumulative reward", bands)
+    """Draw cumulative reward where regret is not known, as on logged data."""
+    unknown = [environment for environment in results.environments if results.outcome(environment) == "reward"]
+    return over_rounds(results, ["reward"], "cumulative reward", bands, only=unknown)
 
 
 def accuracy(results: Results, bands: str = "standard error") -> Figure:
@@ -90,6 +91,7 @@ def over_rounds(
     scale: float = 1.0,
     log: bool = False,
     stretches: int | None = None,
+    only: Sequence[str] | None = None,
     more: Callable[[Axes, str, str, style.Style], None] | None = None,
 ) -> Figure:
     """Draw columns over rounds with bands over seeds: one panel for each environment, one block for each column.
@@ -110,16 +112,23 @@ def over_rounds(
         Whether the vertical axis is logarithmic.
     stretches : int, optional
         The median over this many stretches of the rounds is drawn, where single values are too noisy.
+    only : sequence of str, optional
+        The environments that are drawn; all that have a value unless told.
     more : callable, optional
         Draws something else for a policy on an environment.
     """
     need("lab", "matplotlib", what="Drawing a figure")
     words = [labels] if isinstance(labels, str) else list(labels)
-    shown = [(column, word, e) for column, word in zip(columns, words, strict=True) for e in having(results, column)]
+    shown = [
+        (column, word, environment)
+        for column, word in zip(columns, words, strict=True)
+        for environment in having(results, column)
+        if only is None or environment in only
+    ]
     if not shown:
         raise LabError(f"no run has a value for {', '.join(columns)}, so there is nothing to draw.")
     looks = style.styles(results.policies)
-    across = min(_ACROSS, max(len(having(results, column)) for column in columns))
+    across = min(_ACROSS, len({environment for *_, environment in shown}))
     made, panels = style.figure(math.ceil(len(shown) / across), across)
     for axes, (column, word, environment) in zip(panels, shown, strict=False):
         for place, (policy, look) in enumerate(looks.items()):
@@ -180,11 +189,11 @@ def grid(results: Results, rows: str, columns: str, column: str = "regret", band
     return made
 
 
-def cost_against_regret(results: Results, column: str = "regret") -> Figure:
-    """Draw the final regret against the time of a round, with 95 % intervals over seeds: down and left is better."""
+def cost(results: Results) -> Figure:
+    """Draw the final regret, or reward, against the time of a round, with 95 % intervals over seeds."""
     need("lab", "matplotlib", what="Drawing a figure")
     looks = style.styles(results.policies)
-    final, seconds = results.final(column), _seconds(results)
+    final, seconds = results.outcomes(), _seconds(results)
     made, panels = style.figure(math.ceil(len(results.environments) / _ACROSS), min(_ACROSS, len(results.environments)))
     for e, (axes, environment) in enumerate(zip(panels, results.environments, strict=False)):
         for p, policy in enumerate(results.policies):
@@ -199,7 +208,7 @@ def cost_against_regret(results: Results, column: str = "regret") -> Figure:
                 capsize=3,
                 linestyle="none",
             )
-        dress(axes, environment, "microseconds per round", f"final {column}")
+        dress(axes, environment, "microseconds per round", f"final {results.outcome(environment)}")
         axes.margins(0.15)
         from_zero(axes)
         logarithmic(axes.xaxis)
@@ -218,10 +227,10 @@ def all_figures(results: Results, bands: str = "standard error") -> dict[str, Fi
         "radii": ("radius_ambient", radii),
         "rank": ("rank", rank),
     }
-    if results.has("regret"):
+    if all(results.outcome(environment) == "regret" for environment in results.environments):
         del wanted["reward"]
     made = {name: draw(results, bands) for name, (column, draw) in wanted.items() if results.has(column)}
-    made["cost"] = cost_against_regret(results, "regret" if results.has("regret") else "reward")
+    made["cost"] = cost(results)
     if results.has("regret") and (axes := grid_axes(results)):
         made["grid"] = grid(results, *axes, bands=bands)
     return made

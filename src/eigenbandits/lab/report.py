@@ -71,7 +71,12 @@ def write_report(
     )
     target = Path(path) if path is not None else results.folder / "report.html"
     try:
-        write_whole(target, page.render(contents(results, test, figures or plots.all_figures(results, bands))).encode())
+        write_whole(
+            target,
+            page.render(
+                contents(results, test, figures if figures is not None else plots.all_figures(results, bands))
+            ).encode(),
+        )
     except OSError as error:
         raise LabError(f"{target} cannot be written ({error.strerror}); give another place with --to.") from error
     return target
@@ -80,8 +85,7 @@ def write_report(
 def contents(results: Results, test: str, made: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the page says, by name."""
     about = results.about
-    metrics = {e: "regret" if results.has("regret", e) else "reward" for e in results.environments}
-    final = np.stack([results.final(metrics[e])[:, i] for i, e in enumerate(results.environments)], axis=1)
+    final = results.outcomes()
     comparisons = compare(final, results.policies, results.environments, test)
     order = [name for name in _CAPTIONS if name in made]
     return {
@@ -91,7 +95,7 @@ def contents(results: Results, test: str, made: Mapping[str, Any]) -> dict[str, 
         "about": about,
         "finished": datetime.fromisoformat(about["finished"]).strftime("%Y-%m-%d %H:%M UTC"),
         "sections": [
-            _section(results, e, metrics[e], final[:, i], [c for c in comparisons if c.environment == e])
+            _section(results, e, final[:, i], [c for c in comparisons if c.environment == e])
             for i, e in enumerate(results.environments)
         ],
         "test": _TEST_WORDS[test],
@@ -107,8 +111,9 @@ def contents(results: Results, test: str, made: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _section(results: Results, environment: str, metric: str, final: Array, pairs: list[Comparison]) -> dict[str, Any]:
+def _section(results: Results, environment: str, final: Array, pairs: list[Comparison]) -> dict[str, Any]:
     """Return what is said of one environment: a sentence, a row for each policy, a row for each pair."""
+    metric = results.outcome(environment)
     sign = 1.0 if metric == "regret" else -1.0
     means = final.mean(axis=1)
     order = np.argsort(sign * means, kind="stable")

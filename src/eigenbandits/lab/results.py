@@ -132,6 +132,15 @@ class Results:
         ]
         return np.array(ends, dtype=np.float64).reshape(shape)
 
+    def outcome(self, environment: str) -> str:
+        """Return what policies are judged by on an environment: regret, or reward where regret is not known."""
+        return "regret" if self.has("regret", environment) else "reward"
+
+    def outcomes(self) -> Array:
+        """Return the final outcome of each run, of shape (policies, environments, seeds); see `outcome`."""
+        final = {column: self.final(column) for column in ("regret", "reward")}
+        return np.stack([final[self.outcome(e)][:, i] for i, e in enumerate(self.environments)], axis=1)
+
     def has(self, column: str, environment: str | None = None) -> bool:
         """Tell whether any run, or any on one environment, has a value in a column."""
         if column not in self._columns:
