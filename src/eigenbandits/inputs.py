@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def as_actions(actions: Any, dim: int | None, *, what: str = "actions") -> Array:
-    """Return a decision set as a finite float64 array of shape (K, d), K at least 1.
+def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: str = "float64") -> Array:
+    """Return a decision set as a finite array of shape (K, d), K at least 1, in float64 or, where asked, float32.
 
     Anything that NumPy can view as an array is taken: lists, data frames, torch tensors on the CPU.
     """
-    array = _as_numbers(actions, what)
+    array = _as_numbers(actions, what, dtype)
     if array.ndim == 1 and array.size == 0:
         raise ValueError(f"{what} is empty; expected at least one row, one vector per thing to choose from.")
     if array.ndim != 2:
@@ -103,7 +103,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _as_numbers(value: Any, what: str) -> Array:
+def _as_numbers(value: Any, what: str, dtype: str = "float64") -> Array:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{what} has masked entries; expected numbers only.")
     try:
@@ -114,7 +114,7 @@ def _as_numbers(value: Any, what: str) -> Array:
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
     # One layout, so that the same numbers lead to the same choices to the last bit, however they came.
-    return np.asarray(array, dtype=np.float64, order="C")
+    return np.asarray(array, dtype=dtype, order="C")
 
 
 def _check_width(width: int, dim: int | None, what: str) -> None:

@@ -112,6 +112,18 @@ class SymmetricSum(Component):
         return np.asarray(lower + np.tril(lower, -1).T)
 
 
+def project(vectors: Array, columns: Array) -> Array:
+    """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
+    if vectors.dtype == np.float32:
+        return (vectors @ columns.astype(np.float32)).astype(np.float64)
+    return np.asarray(vectors @ columns)
+
+
+def square_norms(vectors: Array) -> Array:
+    """Return the squared norm of each row, in float64."""
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float64)
+
+
 def block_for(dim: int, rows: int) -> int:
     """Return how many rows should wait: none where the matrix fits in the cache and waiting would only cost."""
     return rows if dim >= 256 else 1

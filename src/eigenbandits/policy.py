@@ -71,6 +71,9 @@ class Policy(Component):
         Which action follows from the belief.
     seed
         Seed of the policy's own randomness.
+    dtype
+        "float32" reads decision sets in single precision, at half the memory traffic; sums, factors and radii stay in
+        double precision, as rounding there would add up over rounds.
 
     Examples
     --------
@@ -84,11 +87,16 @@ class Policy(Component):
 
     _state_names: ClassVar[tuple[str, ...]] = ("dim", "round", "subspace", "belief", "rule", "rng")
 
-    def __init__(self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None = None) -> None:
+    def __init__(
+        self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None = None, dtype: str = "float64"
+    ) -> None:
         self.seed = seed
-        self._compose(subspace, belief, rule, seed)
+        self._compose(subspace, belief, rule, seed, dtype)
 
-    def _compose(self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None) -> None:
+    def _compose(
+        self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None, dtype: str = "float64"
+    ) -> None:
+        self.dtype = inputs.one_of(dtype, "dtype", ("float64", "float32"))
         self.subspace = subspace
         self.belief = belief
         self.rule = rule
@@ -98,13 +106,13 @@ class Policy(Component):
 
     def observe(self, vectors: ArrayLike) -> None:
         """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
-        array = inputs.as_actions(vectors, self.dim, what="vectors")
+        array = inputs.as_actions(vectors, self.dim, what="vectors", dtype=self.dtype)
         self._start(array)
         self.subspace.observe(array)
 
     def choose(self, actions: ArrayLike) -> Decision:
         """Choose one row of a decision set (K, d); K may differ from round to round."""
-        array = inputs.as_actions(actions, self.dim)
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
         self._start(array)
         assert self.dim is not None
         self.subspace.observe(array)
@@ -134,7 +142,7 @@ class Policy(Component):
         arrays: list[Array] = []
         for actions in decision_sets:
             known = self.dim if not arrays else arrays[0].shape[1]
-            arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}"))
+            arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}", dtype=self.dtype))
         if not arrays:
             return []
         self._start(arrays[0])

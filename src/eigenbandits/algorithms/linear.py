@@ -20,6 +20,8 @@ class OFUL(Policy):
         al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
     rank
         m for "paper".
+    dtype
+        "float32" reads decision sets in single precision; see `Policy`.
 
     References
     ----------
@@ -37,6 +39,7 @@ class OFUL(Policy):
         radius: str = "logdet",
         rank: int | None = None,
         center: str = "none",
+        dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
@@ -49,7 +52,7 @@ class OFUL(Policy):
         self.center = center
         self.seed = seed
         belief = Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank)
-        self._compose(Whole(center), belief, Optimism(), seed)
+        self._compose(Whole(center), belief, Optimism(), seed, dtype)
 
 
 class LinUCB(Policy):

@@ -68,6 +68,8 @@ class PSLB(Policy):
     memory
         "full" holds (d, d) matrices; "streaming" holds O(dm) numbers, for d in the tens of thousands: the span comes
         from `subspace.Streaming`, what lies outside is cut, and there is no ambient set to fall back on.
+    dtype
+        "float32" reads decision sets in single precision; see `Policy`.
     seed
         Seed of the policy's own randomness.
 
@@ -106,6 +108,7 @@ class PSLB(Policy):
         ambient_radius: str | float = "logdet",
         action_bound: float | None = None,
         memory: str = "full",
+        dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
@@ -136,7 +139,7 @@ class PSLB(Policy):
             subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
             shrunk = rank == "auto" if outside is None else outside != "cut"
             belief = self._shrunk() if shrunk else self._cut()
-        self._compose(subspace, belief, _rule(rule, noise, samples), seed)
+        self._compose(subspace, belief, _rule(rule, noise, samples), seed, dtype)
 
     def _slim(self) -> Belief:
         if self.outside not in (None, "cut"):

@@ -223,11 +223,11 @@ class AmbientView(View):
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
-        return np.asarray(self.lifted @ self._center)
+        return linalg.project(self.lifted, self._center)
 
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
-        actions = self.lifted[rows]
+        actions = self.lifted[rows].astype(np.float64, copy=False)
         solved = self.belief.inverse.times_columns(actions.T)
         self._solved.update(zip(rows.tolist(), solved.T, strict=True))
         squares = np.einsum("ij,ji->i", actions, solved)
@@ -238,7 +238,7 @@ class AmbientView(View):
     def upper_of(self, index: int) -> float:
         """Return the same for one action."""
         if index not in self._known:
-            action = self.lifted[index]
+            action = self.lifted[index].astype(np.float64, copy=False)
             solved = self._solved[index] = self.belief.inverse.times(action)
             width = math.sqrt(max(float(action @ solved), 0.0))
             self._known[index] = float(action @ self._center) + self.omega * width
@@ -248,7 +248,8 @@ class AmbientView(View):
         """Let the belief keep Z⁻¹x of the action whose reward is likely to be learned next."""
         if index in self._solved:
             # A copy: the caller may go on to use the same array for the next decision set.
-            self.belief.solved_action, self.belief.solved = self.lifted[index].copy(), self._solved[index]
+            self.belief.solved_action = self.lifted[index].astype(np.float64)
+            self.belief.solved = self._solved[index]
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
@@ -296,6 +297,6 @@ class AmbientView(View):
         return self._models(self.omega * deviations / lengths)
 
     def _models(self, deviations: Array) -> Models:
-        values = self.estimates() + (self.lifted @ deviations).T
+        values = self.estimates() + linalg.project(self.lifted, deviations).T
         center, dim = self._center, self._dim
         return Models(values, lambda index: (center + deviations[:, index])[:dim])

@@ -216,15 +216,16 @@ class GradedView(AmbientView):
             reader = belief.reader
             reader.ridge = belief.inner
             ellipse = reader.ellipse(Frame(belief.span, error=1.0, version=belief.version))
-            z = actions @ belief.span
+            z = linalg.project(actions, belief.span)
             white = z @ ellipse.whitening.T
             solved = white @ ellipse.whitening
-            rest = np.einsum("ij,ij->i", actions, actions) - np.einsum("ij,ij->i", z, z)
-            rest -= 2.0 * np.einsum("ij,ij->i", actions @ reader.cross.T, solved)
+            rest = linalg.square_norms(actions) - linalg.square_norms(z)
+            rest -= 2.0 * np.einsum("ij,ij->i", linalg.project(actions, reader.cross.T), solved)
             rest += np.einsum("ij,ij->i", solved @ reader.cross_gram, solved)
             squares = np.einsum("ij,ij->i", white, white) + np.maximum(rest, 0.0) / belief.level
             # Rounding must not put the bound below what it bounds.
-            self._bounds = self.estimates() + self.omega * np.sqrt(squares) * (1.0 + 1e-9)
+            margin = 1e-5 if actions.dtype == np.float32 else 1e-9
+            self._bounds = self.estimates() + self.omega * np.sqrt(squares) * (1.0 + margin)
         return self._bounds
 
     def best(self) -> tuple[int, float]:

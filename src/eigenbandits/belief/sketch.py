@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Belief, Models, View
 from eigenbandits.subspace.base import Frame
@@ -191,13 +191,13 @@ class SketchedView(View):
 
     def estimates(self) -> Array:
         """Return xᵀθ̃."""
-        return np.asarray(self.lifted @ self.solver.center)
+        return linalg.project(self.lifted, self.solver.center)
 
     def uppers(self) -> Array:
         """Return xᵀθ̃ + Ω̃‖x‖_{Z̃⁻¹}."""
-        inside = self.lifted @ self.solver.basis.T
+        inside = linalg.project(self.lifted, self.solver.basis.T)
         shrunk = inside**2 @ (self.solver.values / (self.solver.values + self.solver.level))
-        squares = (np.einsum("ij,ij->i", self.lifted, self.lifted) - shrunk) / self.solver.level
+        squares = (linalg.square_norms(self.lifted) - shrunk) / self.solver.level
         return np.asarray(self.estimates() + self.omega * np.sqrt(np.maximum(squares, 0.0)))
 
     def optimist(self, index: int) -> Callable[[], Array]:

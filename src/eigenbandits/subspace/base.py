@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, linalg
 from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
@@ -69,16 +69,16 @@ class Frame:
     def centered(self, lifted: Array) -> Array:
         """Return x − μ for lifted actions, without the intercept's coordinate."""
         vectors = lifted[:, : self.directions.shape[0]]
-        return vectors if self.offset is None else vectors - self.offset
+        return vectors if self.offset is None else np.subtract(vectors, self.offset, dtype=vectors.dtype)
 
     def coordinates(self, lifted: Array) -> tuple[Array, Array]:
         """Return the coordinates z (K, q) of lifted actions and the norms (K,) of what they leave out."""
         vectors = self.centered(lifted)
-        inside = vectors @ self.directions
+        inside = linalg.project(vectors, self.directions)
         outside = np.zeros(len(inside))
         if self.error > 0.0:
             # The norm of the part outside is what Pythagoras leaves; rounding may leave less than nothing.
-            squares = np.einsum("ij,ij->i", vectors, vectors) - np.einsum("ij,ij->i", inside, inside)
+            squares = linalg.square_norms(vectors) - linalg.square_norms(inside)
             outside = np.sqrt(np.maximum(squares, 0.0))
         if self.intercept:
             inside = np.column_stack([inside, np.full(len(inside), self.intercept)])
@@ -160,8 +160,8 @@ class Subspace(Component):
         """Return the actions (n, D) as beliefs see them; `center` is what `set_center` gave for their set."""
         if self.center == "none" or center is None:
             return actions
-        lifted = np.empty((actions.shape[0], actions.shape[1] + 1))
-        np.subtract(actions, center, out=lifted[:, :-1])
+        lifted = np.empty((actions.shape[0], actions.shape[1] + 1), dtype=actions.dtype)
+        np.subtract(actions, center, out=lifted[:, :-1], casting="same_kind")
         lifted[:, -1] = self.intercept
         return lifted
 

@@ -97,7 +97,8 @@ class Streaming(Subspace):
         super().observe(actions)
         center = actions.mean(axis=0) if self.center == "set" else None
         rows = rows if center is None else rows - center
-        self.sums += rows.T @ (rows @ self.block)
+        block = self.block.astype(rows.dtype, copy=False)
+        self.sums += rows.T @ (rows @ block)
         self.energy += float(np.einsum("ij,ij->", rows, rows))
         self.fresh += len(rows)
 
