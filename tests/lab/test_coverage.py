@@ -100,9 +100,8 @@ def twin(env, rounds, seed, play, refresh):
             }
             delta_frame = 6 * DELTA / (math.pi * frames) ** 2 if anytime else DELTA
             for source, error in errors.items():
-                bound = R * math.sqrt(logdet_g + 2 * math.log(1 / delta_frame)) + S * math.sqrt(
-                    inner + outer * error**2
-                )
+                bound = R * math.sqrt(logdet_g + 2 * math.log(1 / delta_frame))
+                bound += S * math.sqrt(inner + (outer * error**2 if anytime else 0.0))
                 pairs.setdefault(Bound("C_g", "graded", source, anytime), []).append((truth_g, bound))
                 pairs.setdefault(Bound("C_p", "", source, anytime), []).append((tilt, error))
                 noise = R * math.sqrt(logdet + 2 * math.log(1 / delta))

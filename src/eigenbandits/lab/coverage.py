@@ -206,10 +206,8 @@ class Witness:
     def _look_graded(self, frame: Frame, source: str, anytime: bool) -> None:
         belief = self.graded
         gap = self.instance.theta - belief.center
-        inside = frame.directions @ (frame.directions.T @ gap)
-        # ‖gap‖² in Σ + λ_in P̂ + λ_out (I − P̂).
-        distance = self._distance(gap, belief.outer)
-        distance = _root(distance**2 - (belief.outer - belief.inner) * float(inside @ inside))
+        lower = np.tril(belief.precision())
+        distance = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
         # Centre and shape do not depend on ε and δ, the radius does.
         belief.error, belief.anytime = frame.error, anytime
         self._note(Bound("C_g", "graded", source, anytime), distance, belief.omega())
