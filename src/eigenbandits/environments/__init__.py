@@ -2,6 +2,7 @@
 
 from eigenbandits.environments.base import Environment, Instance, Round
 from eigenbandits.environments.classification import Classification, ClassificationInstance
+from eigenbandits.environments.digits import Digits
 from eigenbandits.environments.log import Log
 from eigenbandits.environments.low_rank import LowRank, LowRankInstance
 from eigenbandits.environments.offpolicy import Estimate
@@ -10,6 +11,7 @@ from eigenbandits.environments.replay import LoggedRound, Replay, ReplayInstance
 __all__ = [
     "Classification",
     "ClassificationInstance",
+    "Digits",
     "Environment",
     "Estimate",
     "Instance",
