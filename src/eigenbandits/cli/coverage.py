@@ -110,8 +110,8 @@ def _report(settings: Settings, sightings: Sequence[Sighting], rows: Sequence[Ma
             "left: runs in which the truth was outside at any round; limit: granted plus three standard errors.",
             "loose: median of bound/truth in the last round; nearest: largest truth/bound over all runs and rounds",
             "(for C_p over those with ε below 1).",
-            "C_d: OFUL's set; C_p: the subspace; C_m: the paper's projected set; C_g: that of PSLB with nothing set, which",
-            "only anytime=True makes a theorem. The estimated ε is not one either: what is granted there is the aim.",
+            "C_d: OFUL's set; C_p: the subspace; C_m: the paper's projected set; C_g: that of PSLB with nothing set.",
+            "Nothing is proved of C_g without anytime, nor of the estimated ε: what is granted there is the aim.",
             "theorem, estimated: where the bound ε on the projection error ‖P̂ − P‖ is from; C_d needs none.",
             _opening(settings, sightings),
             f"Runs in which the true projection error exceeds the estimated ε with a factor of {factors} "
