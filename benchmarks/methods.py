@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ class Entry:
     group: str  # "ours", "plain" or the name of the package
     make: Callable[[Size], Method]
     note: str = ""
+    single: bool = False  # whether it is given its decision sets in float32
 
 
 class Ours:
@@ -59,23 +59,26 @@ def _ours(make: Callable[[Size], eb.Policy]) -> Callable[[Size], Method]:
     return lambda size: Ours(make(size))
 
 
-def _streaming() -> dict[str, Entry]:
-    """Return the streaming policies, if the library has them."""
-    if "memory" not in inspect.signature(eb.PSLB.__init__).parameters:
-        return {}
-    settings: dict[str, Any] = {"noise": NOISE, "memory": "streaming", "seed": 0}
-    return {
-        "pslb-streaming": Entry(
-            "PSLB, streaming, rank known, projected set only",
-            "ours",
-            _ours(lambda s: eb.PSLB(rank=s.rank, intersect=False, **settings)),
-        )
-    }
-
-
 METHODS: dict[str, Entry] = {
-    "pslb": Entry("PSLB, nothing set", "ours", _ours(lambda s: eb.PSLB(noise=NOISE, seed=0))),
-    "pslb-rank": Entry("PSLB, rank known", "ours", _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0))),
+    "pslb": Entry(
+        "PSLB, nothing set",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, seed=0)),
+        "what lies outside the subspace is shrunk, not cut",
+    ),
+    "pslb-32": Entry(
+        "PSLB, nothing set, float32",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, dtype="float32", seed=0)),
+        "given its decision sets in float32",
+        single=True,
+    ),
+    "pslb-rank": Entry(
+        "PSLB, rank known",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0)),
+        "the projected and the ambient set, intersected",
+    ),
     "pslb-projected": Entry(
         "PSLB, rank known, projected set only",
         "ours",
@@ -88,6 +91,13 @@ METHODS: dict[str, Entry] = {
         "estimates propensities with 100 draws in every round",
     ),
     "oful": Entry("OFUL", "ours", _ours(lambda s: eb.OFUL(noise=NOISE, seed=0))),
+    "oful-32": Entry(
+        "OFUL, float32",
+        "ours",
+        _ours(lambda s: eb.OFUL(noise=NOISE, dtype="float32", seed=0)),
+        "given its decision sets in float32",
+        single=True,
+    ),
     "linucb": Entry("LinUCB, multiplier 1", "ours", _ours(lambda s: eb.LinUCB(multiplier=1.0, seed=0))),
     "lints": Entry(
         "LinTS",
@@ -100,7 +110,19 @@ METHODS: dict[str, Entry] = {
     ),
     "soful": Entry("SOFUL, sketch of 20", "ours", _ours(lambda s: eb.SOFUL(noise=NOISE, seed=0))),
     "cbscfd": Entry("CBSCFD, sketch of 20", "ours", _ours(lambda s: eb.CBSCFD(noise=NOISE, seed=0))),
-    **_streaming(),
+    "pslb-streaming": Entry(
+        "PSLB, streaming, rank known",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, memory="streaming", seed=0)),
+        "the projected set only, in O(dm) memory",
+    ),
+    "pslb-streaming-32": Entry(
+        "PSLB, streaming, rank known, float32",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, memory="streaming", dtype="float32", seed=0)),
+        "given its decision sets in float32",
+        single=True,
+    ),
     "plain-oful": Entry("OFUL, Sherman–Morrison, NumPy", "plain", lambda s: plain.OfulShermanMorrison(s.dim, NOISE)),
     "plain-oful-blas": Entry("OFUL, Sherman–Morrison, BLAS in place", "plain", lambda s: plain.OfulBlas(s.dim, NOISE)),
     "plain-oful-blas-full": Entry(

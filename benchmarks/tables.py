@@ -164,6 +164,8 @@ def _notes(rows: list[Row]) -> list[str]:
 
 def number(value: float) -> str:
     """Return three significant digits without an exponent."""
+    if not np.isfinite(value):
+        return "–"
     if value == 0.0:
         return "0"
     digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))

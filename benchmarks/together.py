@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.child import play, warm_up
+from benchmarks.child import play, single, warm_up
 from benchmarks.data import Size, load
 from benchmarks.floor import Floor
 from benchmarks.methods import METHODS
@@ -38,7 +38,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     for turn in range(turns):
         rounds = data.rounds[turn * task["block"] : (turn + 1) * task["block"]]
         for name in names:
-            timing = play(methods[name], rounds)
+            timing = play(methods[name], single(rounds) if METHODS[name].single else rounds)
             medians[name].append(float(np.median(timing.processor)))
             sums[name].append(float(np.sum(timing.processor)))
         if turn % every == 0:
