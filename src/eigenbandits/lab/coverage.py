@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenbandits import theory
 from eigenbandits.algorithms import OFUL, PSLB, Random
-from eigenbandits.belief import Both, Graded, Projected
+from eigenbandits.belief import Both, Graded
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability, whole
@@ -111,7 +111,7 @@ class Witness:
         self.nearest: dict[Bound, float] = {}
         self.looseness: dict[Bound, float] = {}
         self.opened: dict[str, int] = {}
-        self.safety = 0.0
+        self.safety = self.tilt = 0.0
 
     def reveal(self, instance: Instance) -> None:
         """Be told θ* and the subspace, and set up the policy whose sets are watched."""
@@ -128,12 +128,9 @@ class Witness:
             refresh=settings.refresh,
             seed=self.seed,
         )
-        assert isinstance(self.watched.belief, Both)
-        belief = self.watched.belief
-        self.ambient, self.projected = belief.ambient, belief.projected
-        # The same set with δ spent over the rounds, on the same rewards.
-        self.anytime = Projected(**self.projected.params() | {"anytime": True})
-        self.anytime.share(self.ambient.evidence)
+        belief, pca = self.watched.belief, self.watched.subspace
+        assert isinstance(belief, Both) and isinstance(pca, PCA)
+        self.ambient, self.projected, self.pca = belief.ambient, belief.projected, pca
         self.graded = Graded(instance.noise, instance.theta_bound, settings.delta)
         self.player: Policy = self.watched
         if settings.play == "OFUL":
@@ -154,7 +151,6 @@ class Witness:
     def learn(self, decision: Decision, reward: float) -> None:
         """Teach everyone the same reward."""
         self.watched.learn(decision, reward)
-        self.anytime.learn(decision.action, reward)
         self.graded.learn(decision.action, reward)
         self.gram += np.multiply.outer(decision.action, decision.action)
         if self.player is not self.watched:
@@ -165,52 +161,55 @@ class Witness:
         return Sighting(self.nearest, self.looseness, self.safety, self.opened)
 
     def _look(self) -> None:
-        theta, ambient = self.instance.theta, self.ambient
+        theta, ambient, projected, graded = self.instance.theta, self.ambient, self.projected, self.graded
         distance = self._distance(theta - ambient.center, ambient.penalty)
         for radius in ("logdet", "paper"):
             self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
-        subspace = self.watched.subspace
-        assert isinstance(subspace, PCA)
-        frame = subspace.current()
-        assert frame is not None and frame.spectrum is not None
-        # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
-        tilt = subspace_distance(frame.directions, self.instance.basis)
-        rank, seen = frame.directions.shape[1], subspace.refreshed_at
-        # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
-        size, rounding = estimated_error(frame.spectrum, rank, seen, _TINY) / _TINY, subspace.residual
-        self.safety = max(self.safety, _ratio(tilt - rounding, size))
-        if frame.version != self.graded.version:
-            self.graded.adopt(frame)
-        for belief in (self.projected, self.anytime):
-            errors = {"estimated": frame.error}
-            if self.structure is not None:
-                delta = theory.spend(belief.delta, subspace.refreshed_set) if belief.anytime else belief.delta
-                bound = theory.projection_error(self.structure, seen, len(theta), rank, delta)
-                errors["theorem"] = min(1.0, bound + rounding)
-            for source, error in errors.items():
-                if error < 1.0 and not belief.anytime:
-                    self.opened.setdefault(source, self.watched.round)
-                self._note(Bound("C_p", "", source, belief.anytime), tilt, error, vacuous=error >= 1.0)
-                self._look_projected(belief, replace(frame, error=error), source)
-                self._look_graded(replace(frame, error=error), source, belief.anytime)
-
-    def _look_projected(self, belief: Projected, frame: Frame, source: str) -> None:
-        basis = frame.directions
+        frame = self.watched.subspace.current()
+        assert frame is not None
+        if frame.version != graded.version:
+            self._meet(frame)
         # ‖φ‖_B in the subspace is ‖V̂φ‖_Z in the whole space.
-        gap = basis @ (basis.T @ self.instance.theta - belief.ellipse(frame).center)
-        distance = self._distance(gap, belief.penalty)
-        for radius in RADII:
-            bound = belief.beta(frame, self.watched.round, radius)
-            self._note(Bound("C_m", radius, source, belief.anytime), distance, bound)
+        basis = frame.directions
+        in_subspace = self._distance(basis @ (basis.T @ theta - projected.ellipse(frame).center), projected.penalty)
+        gap, lower = theta - graded.center, np.tril(graded.precision())
+        in_graded = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
+        # Centres and shapes do not depend on how δ is spent nor on ε; the radii do.
+        for anytime in (False, True):
+            projected.anytime = graded.anytime = anytime
+            for source, error in self._errors(frame, anytime).items():
+                graded.error = error
+                self._note(Bound("C_p", "", source, anytime), self.tilt, error, vacuous=error >= 1.0)
+                self._note(Bound("C_g", "graded", source, anytime), in_graded, graded.omega())
+                for radius in RADII:
+                    bound = projected.beta(replace(frame, error=error), self.watched.round, radius)
+                    self._note(Bound("C_m", radius, source, anytime), in_subspace, bound)
+        projected.anytime = False
 
-    def _look_graded(self, frame: Frame, source: str, anytime: bool) -> None:
-        belief = self.graded
-        gap = self.instance.theta - belief.center
-        lower = np.tril(belief.precision())
-        distance = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
-        # Centre and shape do not depend on ε and δ, the radius does.
-        belief.error, belief.anytime = frame.error, anytime
-        self._note(Bound("C_g", "graded", source, anytime), distance, belief.omega())
+    def _meet(self, frame: Frame) -> None:
+        """Take note of a new frame: how far it is from the truth, and how far it thinks that it may be."""
+        self.graded.adopt(frame)
+        assert frame.spectrum is not None
+        # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
+        self.tilt = subspace_distance(frame.directions, self.instance.basis)
+        size = estimated_error(frame.spectrum, frame.directions.shape[1], self.pca.refreshed_at, _TINY) / _TINY
+        # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
+        self.safety = max(self.safety, _ratio(self.tilt - self.pca.residual, size))
+        for source, error in self._errors(frame, anytime=False).items():
+            if error < 1.0:
+                self.opened.setdefault(source, self.watched.round)
+
+    def _errors(self, frame: Frame, anytime: bool) -> dict[str, float]:
+        """Return ε by where it is from."""
+        errors = {"estimated": frame.error}
+        if self.structure is not None:
+            delta = self.settings.delta
+            if anytime:
+                delta = theory.spend(delta, self.pca.refreshed_set)
+            dim, rank = frame.directions.shape
+            bound = theory.projection_error(self.structure, self.pca.refreshed_at, dim, rank, delta)
+            errors["theorem"] = min(1.0, bound + self.pca.residual)
+        return errors
 
     def _distance(self, gap: Array, ridge: float) -> float:
         """Return ‖gap‖ in Σ + ridge · I."""
