@@ -16,7 +16,10 @@ def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: s
 
     Anything that NumPy can view as an array is taken: lists, data frames, torch tensors on the CPU.
     """
-    array = _as_numbers(actions, what, dtype)
+    if type(actions) is np.ndarray and actions.dtype == dtype and actions.ndim == 2 and actions.flags.c_contiguous:
+        array = actions
+    else:
+        array = _as_numbers(actions, what, dtype)
     if array.ndim == 1 and array.size == 0:
         raise ValueError(f"{what} is empty; expected at least one row, one vector per thing to choose from.")
     if array.ndim != 2:

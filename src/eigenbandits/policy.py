@@ -165,9 +165,11 @@ class Policy(Component):
         ]
 
     def _decision(self, choice: Choice, array: Array, center: Array | None, estimate: float, round_: int) -> Decision:
+        action = array[choice.index].copy()
+        action.flags.writeable = False
         return Decision(
             index=choice.index,
-            action=array[choice.index].copy(),
+            action=action,
             round=round_,
             estimate=estimate,
             upper=choice.upper,
@@ -223,6 +225,13 @@ class Policy(Component):
 
     def _vector(self, action: Any) -> tuple[Array, Array | None]:
         if isinstance(action, Decision):
+            vector = action.action
+            if type(vector) is np.ndarray and vector.shape == (self.dim,) and not vector.flags.writeable:
+                # Made by choose(), which has checked it, and unchanged since.
+                if self.subspace.center != "set":
+                    return vector.astype(np.float64, copy=False), None
+                if action.center is not None:
+                    return vector.astype(np.float64, copy=False), action.center
             if self.subspace.center == "set" and action.center is None:
                 raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
             return inputs.as_action(action.action, self.dim), action.center

@@ -110,7 +110,7 @@ class Ambient(RidgeBelief):
         """Return Z⁻¹x, which choosing the action has often found already."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
-        if known is not None and solved is not None and np.array_equal(known, action):
+        if known is not None and solved is not None and bool((known == action).all()):
             return solved
         return self.inverse.times(action)
 
@@ -217,20 +217,24 @@ class AmbientView(View):
         self.omega = omega
         self._center = belief.center
         self._dim = dim
+        self._estimates: Array | None = None
         self._uppers: Array | None = None
+        self._columns: Array | None = None
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
-        return linalg.project(self.lifted, self._center)
+        if self._estimates is None:
+            self._estimates = linalg.project(self.lifted, self._center)
+        return self._estimates
 
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
         actions = self.lifted[rows].astype(np.float64, copy=False)
         solved = self.belief.inverse.times_columns(actions.T)
         self._solved.update(zip(rows.tolist(), solved.T, strict=True))
-        squares = np.einsum("ij,ji->i", actions, solved)
+        squares = np.vecdot(actions, solved.T)
         values = np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
         self._known.update(zip(rows.tolist(), values.tolist(), strict=True))
         return values
@@ -246,24 +250,33 @@ class AmbientView(View):
 
     def expect(self, index: int) -> None:
         """Let the belief keep Z⁻¹x of the action whose reward is likely to be learned next."""
-        if index in self._solved:
-            # A copy: the caller may go on to use the same array for the next decision set.
+        solved = self.solved(index)
+        if solved is not None:
+            # Copies: the caller may go on to use the same array for the next decision set.
             self.belief.solved_action = self.lifted[index].astype(np.float64)
-            self.belief.solved = self._solved[index]
+            self.belief.solved = solved.copy()
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
-            self._uppers = self.upper(np.arange(len(self.lifted)))
+            actions = self.lifted.astype(np.float64, copy=False)
+            self._columns = self.belief.inverse.times_columns(actions.T)
+            squares = np.vecdot(actions, self._columns.T)
+            self._uppers = self.estimates() + self.omega * np.sqrt(np.maximum(squares, 0.0))
         return self._uppers
+
+    def solved(self, index: int) -> Array | None:
+        """Return Z⁻¹x of an action where it is known already."""
+        return self._columns[:, index] if self._columns is not None else self._solved.get(index)
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
-        if index not in self._solved:
+        if self.solved(index) is None:
             self.upper_of(index)
-        center, omega, action, dim = self._center, self.omega, self.lifted[index].copy(), self._dim
-        solved = self._solved[index].copy()
         self.expect(index)
+        center, omega, dim, action = self._center, self.omega, self._dim, self.belief.solved_action
+        solved = self.belief.solved
+        assert action is not None and solved is not None
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))
@@ -275,6 +288,7 @@ class AmbientView(View):
         """Return the view through some of the actions."""
         part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._dim)
         part._uppers = None if self._uppers is None else self._uppers[start:stop]
+        part._columns = None if self._columns is None else self._columns[:, start:stop]
         part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
         part._known = {i - start: self._known[i] for i in range(start, stop) if i in self._known}
         return part
