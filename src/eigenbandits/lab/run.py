@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.component import Component
 from eigenbandits.environments.base import Environment, Instance
 from eigenbandits.environments.replay import LoggedRound
 from eigenbandits.inputs import Array, whole
@@ -181,7 +180,7 @@ def run(
 
 def _state(policy: Any) -> dict[str, Any] | None:
     """Return a copy of what running changes, where the policy can take it back."""
-    return copy.deepcopy(policy.state()) if isinstance(policy, Component) else None
+    return copy.deepcopy(policy.state()) if hasattr(policy, "state") and hasattr(policy, "restore") else None
 
 
 def _restore(policy: Any, state: dict[str, Any] | None) -> None:
