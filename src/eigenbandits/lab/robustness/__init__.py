@@ -1,0 +1,7 @@
+"""PSLB where its assumption holds, where it half holds and where it fails, beside everyone else on the same seeds."""
+
+from eigenbandits.lab.robustness.rows import Row, experiment, rows
+from eigenbandits.lab.robustness.tables import tables
+from eigenbandits.lab.robustness.verdicts import Verdict, verdicts
+
+__all__ = ["Row", "Verdict", "experiment", "rows", "tables", "verdicts"]
