@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Taken for the noise where it is not known: safe for rewards in [0, 1].
+UNKNOWN_NOISE = 0.5
+
 
 def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: str = "float64") -> Array:
     """Return a decision set as a finite array of shape (K, d), K at least 1, in float64 or, where asked, float32.

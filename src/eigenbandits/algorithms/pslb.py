@@ -29,7 +29,8 @@ class PSLB(Policy):
     Parameters
     ----------
     noise
-        R: rewards are R-sub-Gaussian around their mean. ½ is safe for rewards in [0, 1].
+        R: rewards are R-sub-Gaussian around their mean. ½ is safe for rewards in [0, 1]. For "shrunk" also
+        "estimated", from the rewards themselves; see `belief.Graded`.
     rank
         m, or "auto": the directions that stand out of the spectrum.
     outside
@@ -90,7 +91,7 @@ class PSLB(Policy):
     def __init__(
         self,
         *,
-        noise: float,
+        noise: float | str,
         rank: int | str = "auto",
         outside: str | float | None = None,
         theta_bound: float | None = None,
@@ -139,13 +140,14 @@ class PSLB(Policy):
             subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
             shrunk = rank == "auto" if outside is None else outside != "cut"
             belief = self._shrunk() if shrunk else self._cut()
-        self._compose(subspace, belief, _rule(rule, noise, samples), seed, dtype)
+        width = inputs.UNKNOWN_NOISE if isinstance(noise, str) else noise
+        self._compose(subspace, belief, _rule(rule, width, samples), seed, dtype)
 
     def _slim(self) -> Belief:
         if self.outside not in (None, "cut"):
             raise ValueError("shrinking what lies outside needs a (d, d) matrix; with memory='streaming' it is cut.")
         return Projected(
-            self.noise,
+            self._known_noise(),
             self.theta_bound,
             self.ridge,
             self.delta,
@@ -172,10 +174,17 @@ class PSLB(Policy):
         power = self.outside if isinstance(self.outside, int | float) else None
         return Graded(self.noise, self.theta_bound, self.delta, anytime=self.anytime, power=power)
 
+    def _known_noise(self) -> float:
+        if isinstance(self.noise, str):
+            raise ValueError(
+                f"noise is {self.noise!r}; where what lies outside is cut it must be a number, such as 0.5."
+            )
+        return self.noise
+
     def _cut(self) -> Belief:
         theta_bound = 1.0 if self.theta_bound is None else self.theta_bound
         ridge = 1.0 if self.ridge is None else self.ridge
-        known = (self.noise, theta_bound, ridge, self.delta)
+        known = (self._known_noise(), theta_bound, ridge, self.delta)
         projected = Projected(*known, self.radius, self.action_bound, self.anytime)
         if not self.intersect:
             return projected

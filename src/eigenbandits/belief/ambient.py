@@ -49,7 +49,7 @@ class Ambient(RidgeBelief):
 
     def __init__(
         self,
-        noise: float,
+        noise: float | str,
         theta_bound: float | None = 1.0,
         ridge: float | None = 1.0,
         delta: float = 0.01,
@@ -149,7 +149,7 @@ class Ambient(RidgeBelief):
             return float(kind)
         if kind == "logdet":
             return radii.omega_logdet(
-                noise=self.noise,
+                noise=self.noise_level,
                 log_det_ratio=self.log_det_ratio,
                 delta=self.delta,
                 theta_bound=self.s_bound,
@@ -157,7 +157,7 @@ class Ambient(RidgeBelief):
             )
         dim = len(self.center)
         return radii.omega_paper(
-            noise=self.noise,
+            noise=self.noise_level,
             rounds=self.evidence.count + 1,
             delta=self.delta,
             theta_bound=self.s_bound,

@@ -22,12 +22,13 @@ class Evidence(Component):
         Keep b but not Σ: O(d) memory, for beliefs that hold what they need of Σ themselves.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "count", "largest_norm")
+    _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "largest_norm")
 
     def __init__(self, slim: bool = False) -> None:
         self.slim = slim
         self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
+        self.squares = 0.0
         self.count = 0
         self.largest_norm = 0.0
 
@@ -42,6 +43,7 @@ class Evidence(Component):
         if not self.slim:
             self.gram.add(action)
         self.moment += reward * action
+        self.squares += reward * reward
         self.count += 1
 
     def add_many(self, actions: Array, rewards: Array) -> None:
@@ -49,6 +51,7 @@ class Evidence(Component):
         if not self.slim:
             self.gram.add_rows(actions)
         self.moment += rewards @ actions
+        self.squares += float(rewards @ rewards)
         self.count += len(actions)
 
     def note_norms(self, actions: Array) -> None:

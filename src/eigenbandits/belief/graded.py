@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 # From this many dimensions on, a cheap bound decides which actions are worth an exact look.
 PRUNE = 256
+# Rewards that it takes to estimate the noise.
+ENOUGH = 30
 
 
 class Graded(Ambient):
@@ -35,8 +37,11 @@ class Graded(Ambient):
 
     Parameters
     ----------
-    noise, theta_bound, delta
-        R, S and δ, as for `Ambient`.
+    noise
+        R, or "estimated": half until 30 rewards are in, then the noise under which the rewards are likeliest, taken
+        anew with each frame. Rewards that are not linear in the actions count as noise, which errs on the safe side.
+    theta_bound, delta
+        S and δ, as for `Ambient`.
     inside
         λ_in in units of R²/S².
     outside
@@ -51,12 +56,12 @@ class Graded(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("version", "error", "span", "ridges", "level", "reader"),
+        *("version", "error", "span", "ridges", "level", "noise_level", "reader"),
     )
 
     def __init__(
         self,
-        noise: float,
+        noise: float | str,
         theta_bound: float | None = None,
         delta: float = 0.01,
         inside: float = 4.0,
@@ -64,6 +69,8 @@ class Graded(Ambient):
         anytime: bool = False,
         power: float | None = None,
     ) -> None:
+        if isinstance(noise, str):
+            inputs.one_of(noise, "noise", ("estimated",))
         super().__init__(noise, theta_bound, None, delta)
         self.inside = inputs.number(inside, "inside", above=0.0)
         self.outside = inputs.number(outside, "outside", above=0.0)
@@ -74,14 +81,14 @@ class Graded(Ambient):
         self.span: Array | None = None
         self.ridges: Array = np.zeros(0)
         self.level = 1.0
-        self.reader = Projected(noise, ridge=1.0)
+        self.reader = Projected(0.0)
         self.reader.share(self.evidence)
 
     @property
     def unit(self) -> float:
         """R²/S², the ridge that a single direction asks for."""
         # Without noise any ridge will do; one far below the actions' own size leaves the estimate exact enough.
-        noise = max(self.noise, 1e-3 * self.s_bound * self.scale)
+        noise = max(self.noise_level, 1e-3 * self.s_bound * self.scale)
         return (noise / self.s_bound) ** 2
 
     @property
@@ -102,7 +109,7 @@ class Graded(Ambient):
     def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out Z⁻¹ = I/λ_out and θ̂ = 0."""
         super().start(dim, scale)
-        self.level = max(self.outside * dim, self.inside) * self.unit
+        self.level = self._outer()
         self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.level)
         self.largest = 1.0 / self.level
         self.reader.start(dim, scale)
@@ -137,7 +144,7 @@ class Graded(Ambient):
         delta, leak = self.delta, 0.0
         if self.anytime:
             delta, leak = radii.spend(self.delta, max(self.version, 1)), self.level * self.error**2
-        noise = radii.noise_radius(noise=self.noise, log_det_ratio=self.log_det_ratio, delta=delta)
+        noise = radii.noise_radius(noise=self.noise_level, log_det_ratio=self.log_det_ratio, delta=delta)
         return noise + self.s_bound * math.sqrt(self.inner + leak)
 
     def adopt(self, frame: Frame) -> None:
@@ -147,6 +154,10 @@ class Graded(Ambient):
         """
         self.version, self.error = frame.version, min(frame.error, 1.0)
         self.factor = self.solved_action = self.solved = None
+        if self.noise == "estimated" and self._reestimate():
+            self.span = None  # All ridges change with the noise, so that Z⁻¹ is found anew.
+            self.level, self.ridges = self._outer(), np.zeros(0)
+            self.repair()
         if self.power is not None:
             self._follow_spectrum(frame)
             return
@@ -161,6 +172,25 @@ class Graded(Ambient):
         self.center = self.inverse.times(self.evidence.moment)
         self.largest = float(np.diagonal(self.inverse.half).max())
         self.since_repair += 2 * self.span.shape[1]
+
+    def _outer(self) -> float:
+        return max(self.outside * len(self.center), self.inside) * self.unit
+
+    def _reestimate(self) -> bool:
+        """Take the noise anew from the rewards, and return whether it moved by more than a twentieth.
+
+        With the ridge as a prior, rewards are normal with covariance R²(I + XW⁻¹Xᵀ), and the likeliest R² is
+        (Σ r² − bᵀZ⁻¹b)/n.
+        """
+        count = self.evidence.count
+        if count < ENOUGH:
+            return False
+        rest = self.evidence.squares - float(self.evidence.moment @ self.center)
+        found = math.sqrt(max(rest, 0.0) / count)
+        if abs(found - self.noise_level) <= 0.05 * self.noise_level:
+            return False
+        self.noise_level = found
+        return True
 
     def _follow_spectrum(self, frame: Frame) -> None:
         """Take the ridges from the spectrum, λ_in (ℓ₁/ℓ)^p, and find Z⁻¹ anew."""
@@ -194,7 +224,8 @@ class Graded(Ambient):
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius, the ridges and how much has been learned."""
-        return super().diagnostics(frame) | {"ridge_inside": self.inner, "ridge_outside": self.level}
+        found = {"ridge_inside": self.inner, "ridge_outside": self.level, "noise": self.noise_level}
+        return super().diagnostics(frame) | found
 
 
 class GradedView(AmbientView):

@@ -199,7 +199,7 @@ class Projected(RidgeBelief):
         delta = radii.spend(self.delta, round_) if self.anytime else self.delta
         if kind == "worst-case":
             return radii.beta_worst_case(
-                noise=self.noise,
+                noise=self.noise_level,
                 rounds=self.evidence.count + 1,
                 delta=delta,
                 theta_bound=self.s_bound,
@@ -209,7 +209,7 @@ class Projected(RidgeBelief):
                 projection_error=frame.error,
             )
         return radii.beta(
-            noise=self.noise,
+            noise=self.noise_level,
             log_det_ratio=self.ellipse(frame).log_det - frame.size * math.log(self.penalty),
             delta=delta,
             theta_bound=self.s_bound,
