@@ -1,0 +1,51 @@
+"""The numbers on the pages are those that the commands print and the code uses."""
+
+import inspect
+import re
+
+import pytest
+from tests.docs.pages import PAGES, ROOT, name
+
+import eigenbandits as eb
+from eigenbandits.lab import demo
+from eigenbandits.lab.compare import compare
+from eigenbandits.subspace.error import SAFETY
+
+
+@pytest.mark.slow
+def test_the_demo_loses_what_the_first_page_says():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    shown = {row[0]: (float(row[1]), float(row[2])) for row in re.findall(r"\| (\w+) \| ([\d.]+) \| ([\d.]+) \|", page)}
+    assert list(shown) == list(demo.line_up(demo.ENVIRONMENT.instance(0), 0))
+    # The two that the page is about; the others take most of the time.
+    plays = compare(demo.ENVIRONMENT, demo.ROUNDS, demo.SEEDS, demo.line_up, only=["PSLB", "OFUL"])
+    for policy, played in plays.items():
+        regret, error = shown[policy]
+        # Another machine's arithmetic may choose otherwise now and then: within a standard error it is the same number.
+        assert sum(play.regret[-1] for play in played) / demo.SEEDS == pytest.approx(regret, abs=error), policy
+
+
+def test_constants_in_formulas_are_those_in_use():
+    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    graded = inspect.signature(eb.belief.Graded).parameters
+    growth = inspect.signature(eb.subspace.PCA).parameters["growth"].default
+    assert f"ε = {SAFETY:g} · " in page
+    assert f"λ_in = {graded['inside'].default:g} R²/S²,  λ_out = {graded['outside'].default:g} R² d/S²" in page
+    assert (growth, "`growth` (g, a tenth by\ndefault)" in page) == (0.1, True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_are_named_exist(page):
+    # CONTRIBUTING also names files that its reader is to write.
+    titles = set(re.findall(r'title="([^"]*)"', page.read_text(encoding="utf-8")))
+    for path in re.findall(r"`((?:tests|src)/[\w/.-]+)`", page.read_text(encoding="utf-8")):
+        assert path in titles or (ROOT / path).exists(), path
+
+
+def test_names_that_are_quoted_exist():
+    """`theory.x`, `belief.X`, `rules.X` and `subspace.X` on the pages are names of the library."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for module, found in re.findall(r"`(?:eb\.)?(theory|belief|rules|subspace|environments)\.(\w+)", text):
+            if page.name != "CONTRIBUTING.md":
+                assert hasattr(getattr(eb, module), found), f"{name(page)}: {module}.{found}"
