@@ -46,7 +46,8 @@ class PSLB(Policy):
     structure
         λ₊, λ₋, σ², d_x and d_ψ, for "theorem".
     center
-        "none", "mean" or "set"; see `subspace.Subspace`.
+        "none", "mean" or "set"; see `subspace.Subspace`. None takes "mean" for "shrunk", with an intercept that opens
+        only once the rewards ask for it, and "none" for "cut".
     rule
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or
         "thompson".
@@ -98,7 +99,7 @@ class PSLB(Policy):
         delta: float = 0.01,
         projection_error: str | float = "estimated",
         structure: Structure | None = None,
-        center: str = "none",
+        center: str | None = None,
         rule: str = "optimism",
         samples: int = 1000,
         anytime: bool = False,
@@ -135,10 +136,11 @@ class PSLB(Policy):
         self.memory = inputs.one_of(memory, "memory", ("full", "streaming"))
         subspace: Subspace
         if memory == "streaming":
-            subspace, belief = Streaming(rank, projection_error, center), self._slim()
+            subspace, belief = Streaming(rank, projection_error, center or "none"), self._slim()
         else:
-            subspace = PCA(rank, projection_error, structure, delta, center, refresh, anytime=anytime)
             shrunk = rank == "auto" if outside is None else outside != "cut"
+            around = center if center is not None else ("mean" if shrunk else "none")
+            subspace = PCA(rank, projection_error, structure, delta, around, refresh, anytime=anytime)
             belief = self._shrunk() if shrunk else self._cut()
         width = inputs.UNKNOWN_NOISE if isinstance(noise, str) else noise
         self._compose(subspace, belief, _rule(rule, width, samples), seed, dtype)

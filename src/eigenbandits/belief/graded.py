@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 # From this many dimensions on, a cheap bound decides which actions are worth an exact look.
 PRUNE = 256
+# The ridge that closes the intercept's coordinate, in units of λ_out.
+CLOSED = 1e4
 # Rewards that it takes to estimate the noise.
 ENOUGH = 30
 
@@ -154,24 +156,67 @@ class Graded(Ambient):
         """
         self.version, self.error = frame.version, min(frame.error, 1.0)
         self.factor = self.solved_action = self.solved = None
+        ridges = np.full(frame.size, self.inner)
+        if frame.intercept and not self._wants_intercept():
+            ridges[-1] = CLOSED * self.level
         if self.noise == "estimated" and self._reestimate():
-            self.span = None  # All ridges change with the noise, so that Z⁻¹ is found anew.
-            self.level, self.ridges = self._outer(), np.zeros(0)
-            self.repair()
-        if self.power is not None:
-            self._follow_spectrum(frame)
-            return
-        before, change, excess = self.prior_log_det(), 0.0, self.level - self.inner
-        if self.span is not None and excess > 0.0:
-            change += self._reweigh(self.span, excess)
-        self.span = frame.inside
-        self.ridges = np.full(self.span.shape[1], self.inner)
-        if excess > 0.0:
-            change += self._reweigh(self.span, -excess)
+            # All ridges change with the noise, so that Z⁻¹ is found anew.
+            ridges *= self.inner / ridges[0]
+            self.level = self._outer()
+            self._set_prior(frame, ridges)
+        elif self.power is not None:
+            self._follow_spectrum(frame, ridges)
+        else:
+            self._turn_prior(frame, ridges)
+
+    def _set_prior(self, frame: Frame, ridges: Array) -> None:
+        self.span, self.ridges = frame.inside, ridges
+        self.repair()
+
+    def _turn_prior(self, frame: Frame, ridges: Array) -> None:
+        """Take the last frame's directions back to λ_out and the new one's to their ridges."""
+        before = self.prior_log_det()
+        columns, weights = frame.inside, ridges - self.level
+        if self.span is not None:
+            columns = np.column_stack([self.span, columns])
+            weights = np.concatenate([self.level - self.ridges, weights])
+        self.span, self.ridges = frame.inside, ridges
+        # What is added comes first, so that Z stays positive definite on the way.
+        change = self._reweigh(columns, weights, 1.0) + self._reweigh(columns, weights, -1.0)
         self.log_det_ratio = max(self.log_det_ratio + change - (self.prior_log_det() - before), 0.0)
         self.center = self.inverse.times(self.evidence.moment)
         self.largest = float(np.diagonal(self.inverse.half).max())
-        self.since_repair += 2 * self.span.shape[1]
+        self.since_repair += columns.shape[1]
+
+    def _reweigh(self, columns: Array, weights: Array, sign: float) -> float:
+        """Add Σ w u uᵀ over the weights of one sign to Z and return the change of log det Z."""
+        chosen = sign * weights > 0.0
+        if not chosen.any():
+            return 0.0
+        scaled = columns[:, chosen] * np.sqrt(sign * weights[chosen])
+        solved = self.inverse.times_columns(scaled)
+        middle = sign * (scaled.T @ solved)
+        middle.flat[:: len(middle) + 1] += 1.0
+        root, log_det = linalg.whitening(0.5 * (middle + middle.T), np.finfo(float).eps)
+        self.inverse.adjust(root @ solved.T, -sign)
+        return log_det
+
+    def _wants_intercept(self) -> bool:
+        """Whether the rewards are likelier with an intercept than without (the Bayes factor of its coordinate).
+
+        An intercept that is not needed blurs what is learned about the directions that chosen actions share; one that
+        is needed and missing does worse. With g the information about the coordinate and h its score, both after all
+        others are accounted for, the evidence is ½h²/(R²(λ_in + g)) − ½ log(1 + g/λ_in).
+        """
+        if self.span is None or not self.evidence.count:
+            return False
+        unit = np.zeros(len(self.center))
+        unit[-1] = 1.0
+        spread = float(self.inverse.times(unit)[-1])
+        score = float(self.center[-1]) / spread
+        known = max(1.0 / spread - float(self.ridges[-1]), 0.0)
+        noise = max(self.noise_level, 1e-3 * self.s_bound * self.scale)
+        return (score / noise) ** 2 / (self.inner + known) > math.log1p(known / self.inner)
 
     def _outer(self) -> float:
         return max(self.outside * len(self.center), self.inside) * self.unit
@@ -192,27 +237,16 @@ class Graded(Ambient):
         self.noise_level = found
         return True
 
-    def _follow_spectrum(self, frame: Frame) -> None:
+    def _follow_spectrum(self, frame: Frame, ridges: Array) -> None:
         """Take the ridges from the spectrum, λ_in (ℓ₁/ℓ)^p, and find Z⁻¹ anew."""
         assert self.power is not None and frame.spectrum is not None
         rank = frame.directions.shape[1]
         # Along directions that no action has, any ridge will do; a floor keeps the numbers within reach.
         leading = np.maximum(frame.spectrum / max(float(frame.spectrum[0]), np.finfo(float).tiny), 1e-6)
         rest = float(leading[rank:].mean()) if rank < len(leading) else 1.0
-        self.span = frame.inside
-        self.ridges = np.full(self.span.shape[1], self.inner)
-        self.ridges[:rank] *= leading[:rank] ** -self.power
+        ridges[:rank] *= leading[:rank] ** -self.power
         self.level = self.inner * rest**-self.power
-        self.repair()
-
-    def _reweigh(self, span: Array, weight: float) -> float:
-        """Add weight · U Uᵀ to Z and return the change of log det Z."""
-        solved = self.inverse.times_columns(span)
-        middle = weight * (span.T @ solved)
-        middle.flat[:: len(middle) + 1] += 1.0  # I + weight UᵀZ⁻¹U, positive definite since Z stays so
-        root, log_det = linalg.whitening(0.5 * (middle + middle.T), np.finfo(float).eps)
-        self.inverse.adjust(root @ solved.T, -weight)
-        return log_det
+        self._set_prior(frame, ridges)
 
     def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> AmbientView:
         """Look at the ellipsoid through a decision set."""
@@ -225,6 +259,8 @@ class Graded(Ambient):
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius, the ridges and how much has been learned."""
         found = {"ridge_inside": self.inner, "ridge_outside": self.level, "noise": self.noise_level}
+        if frame is not None and frame.intercept and len(self.ridges):
+            found["intercept"] = bool(self.ridges[-1] < self.level)
         return super().diagnostics(frame) | found
 
 
