@@ -84,9 +84,9 @@ def _measure(size: tuple[int, int], group: str, options: argparse.Namespace) -> 
         "data": str(folder),
         "methods": list(together) if group == "turns" else [group],
         "block": block,
-        "budget": 20.0 * options.budget,
+        "budget": 30.0 * options.budget,
     }
-    found = cells.ask("benchmarks.together", task, threads=1, limit=options.limit)
+    found = cells.ask("benchmarks.together", task, threads=1, limit=4.0 * options.limit)
     if group == "turns" and "failed" not in found and size in LARGE:
         # A factor of 100 needs no turns, and one round takes seconds.
         alone = {key: task[key] for key in ("size", "data")} | {"method": EIGH, "budget": options.budget, "repeat": 0}
