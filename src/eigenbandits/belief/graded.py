@@ -281,11 +281,13 @@ class GradedView(AmbientView):
             belief, actions = self.belief, self.lifted
             assert belief.span is not None
             reader = belief.reader
-            reader.ridge = belief.inner
-            ellipse = reader.ellipse(Frame(belief.span, error=1.0, version=belief.version))
+            reader.follow(Frame(belief.span, error=1.0, version=belief.version))
+            shape = reader.gram.copy()
+            shape.flat[:: len(shape) + 1] += belief.ridges
+            whitening, _ = linalg.whitening(shape, belief.inner)
             z = linalg.project(actions, belief.span)
-            white = z @ ellipse.whitening.T
-            solved = white @ ellipse.whitening
+            white = z @ whitening.T
+            solved = white @ whitening
             rest = linalg.square_norms(actions) - linalg.square_norms(z)
             rest -= 2.0 * np.einsum("ij,ij->i", linalg.project(actions, reader.cross.T), solved)
             rest += np.einsum("ij,ij->i", solved @ reader.cross_gram, solved)

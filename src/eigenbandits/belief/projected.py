@@ -145,16 +145,17 @@ class Projected(RidgeBelief):
 
     def ellipse(self, frame: Frame) -> Ellipse:
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
-        if self.reading is None or self.version != frame.version:
-            self._read(frame)
+        self.follow(frame)
         if self._ellipse is None:
             shape = self.gram.copy()
             shape.flat[:: len(shape) + 1] += self.penalty
             self._ellipse = Ellipse(shape, self.penalty, self.moment)
         return self._ellipse
 
-    def _read(self, frame: Frame) -> None:
-        """Read the sums in the coordinates of a new frame."""
+    def follow(self, frame: Frame) -> None:
+        """Read the sums in the coordinates of a frame, where it is a new one."""
+        if self.reading is not None and self.version == frame.version:
+            return
         product = self._gram_times(frame.reading)
         self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
         self.gram = self.reading.T @ product
