@@ -66,6 +66,17 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "mean", {"rank": 2, "center": "mean"}),
     (eb.PSLB, "set", {"rank": 2, "center": "set"}),
     (eb.PSLB, "auto-mean", {"center": "mean"}),
+    (eb.PSLB, "auto-set", {"center": "set"}),
+    (eb.PSLB, "auto-cut", {"outside": "cut"}),
+    (eb.PSLB, "shrunk", {"rank": 2, "outside": "shrunk"}),
+    (eb.PSLB, "shrunk-sampled", {"rule": "sampled", "samples": 30}),
+    (eb.PSLB, "shrunk-thompson", {"rule": "thompson"}),
+    (eb.PSLB, "shrunk-anytime", {"anytime": True, "refresh": "every-round"}),
+    (eb.PSLB, "soft", {"outside": 2.0}),
+    (eb.PSLB, "streaming", {"memory": "streaming"}),
+    (eb.PSLB, "streaming-set", {"memory": "streaming", "center": "set", "rank": 2}),
+    (eb.PSLB, "float32", {"dtype": "float32"}),
+    (eb.PSLB, "float32-cut", {"dtype": "float32", "rank": 2, "center": "mean"}),
     (eb.PSLB, "projected", {"rank": 2, "intersect": False}),
     (eb.PSLB, "projected-set", {"rank": 2, "intersect": False, "center": "set"}),
     (eb.PSLB, "every-round", {"rank": 2, "refresh": "every-round"}),
@@ -77,6 +88,7 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.OFUL, "paper", {"radius": "paper"}),
     (eb.OFUL, "mean", {"center": "mean"}),
     (eb.OFUL, "set", {"center": "set"}),
+    (eb.OFUL, "float32", {"dtype": "float32"}),
     (eb.LinTS, "mean", {"center": "mean"}),
     (eb.CBRAP, "set", {"center": "set"}),
     (eb.SOFUL, "paper", {"radius": "paper"}),
@@ -105,8 +117,25 @@ class Case:
     def sketched(self) -> bool:
         return self.kind in (eb.SOFUL, eb.CBSCFD)
 
+    @property
+    def single(self) -> bool:
+        """Whether decision sets are read in single precision, so that seven digits are all there is."""
+        return self.options.get("dtype") == "float32"
+
+    @property
+    def shrunk(self) -> bool:
+        """Whether PSLB sets the ridge itself."""
+        cut = {"memory", "radius", "intersect", "ambient_radius", "ridge"} & set(self.options)
+        outside = self.options.get("outside", "cut" if cut or "rank" in self.options else "shrunk")
+        return self.kind is eb.PSLB and outside != "cut"
+
     def takes(self, option: str) -> bool:
-        return option in inspect.signature(self.kind.__init__).parameters
+        own_choice = self.shrunk and option in ("ridge", "rank")
+        return option in inspect.signature(self.kind.__init__).parameters and not own_choice
+
+    def read(self, actions: np.ndarray) -> np.ndarray:
+        """Return actions as the policy reads them."""
+        return actions.astype(np.float32) if self.single else actions
 
     def make(self, dim: int = 6, seed: int = 0, **more: Any) -> eb.Policy:
         """Return a fresh policy for actions of length `dim`; `more` options are left out where it has none such."""

@@ -40,7 +40,7 @@ def assert_means_the_same(case, conversions):
         exact = actions.astype(np.float32).astype(np.float64)
         one, two = plain.choose(exact), other.choose(convert(exact))
         assert_same([one], [two])
-        assert two.action.dtype == np.float64
+        assert two.action.dtype == (np.float32 if case.single else np.float64)
         plain.learn(one, reward(one))
         other.learn(two, np.float64(reward(one)))
         if case.center != "set":

@@ -107,7 +107,7 @@ def test_a_decision_keeps_its_model(case):
         kept.append((decision, decision.model.copy(), decision.action.copy()))
         late = policy.choose(offered)
         offered[:] = np.pi
-        kept.append((late, None, actions[late.index].copy()))
+        kept.append((late, None, case.read(actions)[late.index].copy()))
         policy.learn(decision, reward(decision))
         assert same.round == decision.round
     for decision, model, action in kept:
@@ -141,7 +141,8 @@ def test_the_model_explains_the_choice(case):
         if case.center == "none":
             # The slack for the subspace is at most ε S ‖x‖ with ε ≤ 1 and S = 1.
             slack = decision.upper - promised[decision.index]
-            assert -1e-9 <= slack <= np.linalg.norm(decision.action) + 1e-9
+            rounding = 1e-5 if case.single else 1e-9
+            assert -rounding <= slack <= np.linalg.norm(decision.action) + rounding
         if decision.propensity is not None:
             # A sampled model is followed to the letter.
             assert promised[decision.index] == pytest.approx(promised.max(), abs=1e-12)

@@ -43,7 +43,7 @@ def test_many_sets_at_once(case):
     assert policy.round == first + len(sets)
     for decision, actions in zip(decisions, sets, strict=True):
         assert 0 <= decision.index < len(actions)
-        np.testing.assert_array_equal(decision.action, actions[decision.index])
+        np.testing.assert_array_equal(decision.action, case.read(actions)[decision.index])
         assert np.isfinite(decision.model).all()
     values = [reward(decision) for decision in decisions]
     one_by_one = from_bytes(to_bytes(policy))
