@@ -146,9 +146,11 @@ class Subspace(Component):
         # κ is of the size of an action, so that one ridge and one bound S suit it as well as the rest of θ.
         self.intercept = whole if whole > 0.0 else 1.0
         if self.center == "mean":
-            # Any fixed reference will do: the frame corrects for the running mean. The first set's mean keeps
-            # later sums from losing their digits under a large common mean.
-            self.reference = mean
+            # Any fixed reference will do: the frame corrects for the running mean. The first set's mean keeps later
+            # sums from losing their digits under a large common mean; where it may be chance it would only give all
+            # rewards an offset that they do not have.
+            large = float(np.linalg.norm(mean)) > 2.0 * spread / math.sqrt(count)
+            self.reference = mean if large else np.zeros_like(mean)
 
     def set_center(self, actions: Array) -> Array | None:
         """Return what is taken off the actions of one decision set, or None."""

@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
+# One decision set in this many is looked at for how much its actions resemble each other.
+SAMPLED = 4
 
 
 class PCA(Subspace):
@@ -48,7 +50,7 @@ class PCA(Subspace):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "spectrum", "residual", "mean"),
+        *("block", "directions", "spectrum", "residual", "mean", "together", "apart"),
     )
 
     def __init__(
@@ -83,6 +85,8 @@ class PCA(Subspace):
         self.version = 0
         self.block: Array | None = None
         self.residual = 0.0
+        self.together = 0.0
+        self.apart = 0.0
         self.directions: Array | None = None
         self.spectrum: Array | None = None
         self.mean: Array | None = None
@@ -105,6 +109,27 @@ class PCA(Subspace):
         if self.center == "mean":
             self.total += vectors.sum(axis=0)
         self.moment.add_rows(vectors)
+        if self.directions is not None and self.sets % SAMPLED == 0 and 1 < len(vectors) <= 4 * BLOCK:
+            self._compare(vectors)
+
+    def _compare(self, vectors: Array) -> None:
+        """Take note of how much the actions of one set resemble each other (the design effect of survey sampling).
+
+        The error of the span comes from sums of z ρ, z an action's part along a direction and ρ its part outside. If
+        the actions of a set are independent, the square of the set's sum is the sum of the squares; if they come in
+        pairs of equals it is twice that, and n vectors are worth n/2.
+        """
+        assert self.directions is not None
+        vectors = vectors if self.mean is None else vectors - self.mean
+        inside = vectors @ self.directions
+        outside = vectors - inside @ self.directions.T
+        self.together += float(np.square(inside.T @ outside).sum())
+        self.apart += float(np.square(inside).sum(axis=1) @ linalg.square_norms(outside))
+
+    @property
+    def likeness(self) -> float:
+        """How many vectors of one decision set are worth one independent vector; at least 1."""
+        return max(self.together / self.apart, 1.0) if self.apart > 0.0 else 1.0
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
@@ -155,7 +180,7 @@ class PCA(Subspace):
         return product
 
     def _choose_rank(self, spectrum: Array) -> int:
-        return bulk_edge_rank(spectrum, self.seen) if self.rank == "auto" else int(self.rank)
+        return bulk_edge_rank(spectrum, self.seen / self.likeness) if self.rank == "auto" else int(self.rank)
 
     def _block_size(self, dim: int) -> int:
         """Return how many directions to follow: some more than the rank, so that the gap after it is seen."""
@@ -174,7 +199,7 @@ class PCA(Subspace):
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            return min(1.0, estimated_error(self.spectrum, rank, self.refreshed_at) + self.residual)
+            return min(1.0, estimated_error(self.spectrum, rank, self.refreshed_at / self.likeness) + self.residual)
         if self.projection_error == "theorem":
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
@@ -193,5 +218,6 @@ class PCA(Subspace):
                 "rank": frame.directions.shape[1],
                 "spectrum": frame.spectrum,
                 "projection_error": frame.error,
+                "likeness_within_sets": self.likeness,
             }
         return super().diagnostics() | found
