@@ -110,6 +110,8 @@ class SymmetricSum(Component):
         """Return the matrix times a matrix."""
         if not len(self.waiting):
             return np.asarray(self.half @ columns)
+        if columns.shape[1] > self.fill:
+            self.flush()
         result: Array = blas.dsymm(1.0, self.half, np.asfortranarray(columns), lower=1)
         if self.fill:
             rows = self.waiting[: self.fill]
