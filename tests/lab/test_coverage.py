@@ -13,6 +13,7 @@ from eigenbandits.environments import LowRank
 from eigenbandits.lab.coverage import Bound, Settings, Sighting, cover, exceeded, summarise
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import SAFETY
+from eigenbandits.subspace.pca import SAMPLED
 
 DELTA, RIDGE = 0.1, 1.0
 # Little perturbation and many arms: the theorem's ε falls below 1 within a few rounds.
@@ -50,15 +51,23 @@ def twin(env, rounds, seed, play, refresh):
     pairs: dict[Bound, list[tuple[float, float]]] = {}
     sizes: list[tuple[float, float]] = []
     refreshed = frames = 0
+    together = apart = 0.0
+    V = np.zeros((d, m))
     for t, (round_, index) in enumerate(zip(islice(instance.rounds(), rounds), picked, strict=True), start=1):
         offered.extend(round_.actions)
         n = len(offered)
+        if frames and t % SAMPLED == 0:
+            # How much the actions of a set resemble each other: the square of a sum over the sum of squares.
+            terms = [np.outer(V.T @ x, x - V @ (V.T @ x)) for x in round_.actions]
+            together += float(np.sum(sum(terms) ** 2))
+            apart += float(np.sum([term**2 for term in terms]))
         if refresh == "every-round" or n >= (1.0 + PCA().growth) * refreshed:
             A = np.array(offered)
             values, vectors = np.linalg.eigh(A.T @ A / n)
-            values, V = values[::-1], vectors[:, ::-1][:, :m]
+            values, V = values[::-1], np.asarray(vectors[:, ::-1][:, :m])
             refreshed, refreshed_set = n, t
             frames += 1
+            independent = n / max(together / apart, 1.0) if apart else n
         chosen, rewards = np.array(X).reshape(-1, d), np.array(r)
         gram, b = chosen.T @ chosen, chosen.T @ rewards
         Z = gram + RIDGE * np.eye(d)
@@ -74,7 +83,7 @@ def twin(env, rounds, seed, play, refresh):
             pairs.setdefault(Bound("C_d", radius, "none"), []).append((truth, bound))
         hat = V @ V.T
         tilt = float(np.linalg.norm(hat - true, 2))
-        sizes.append((tilt, estimated(values, m, refreshed, 1.0)))
+        sizes.append((tilt, estimated(values, m, independent, 1.0)))
         B = V.T @ gram @ V + RIDGE * np.eye(m)
         gap = V.T @ theta - np.linalg.solve(B, V.T @ b)
         truth = math.sqrt(gap @ B @ gap)
@@ -95,7 +104,7 @@ def twin(env, rounds, seed, play, refresh):
             delta = 6 * DELTA / (math.pi * t) ** 2 if anytime else DELTA
             delta_seen = 6 * DELTA / (math.pi * refreshed_set) ** 2 if anytime else DELTA
             errors = {
-                "estimated": min(1.0, estimated(values, m, refreshed, SAFETY)),
+                "estimated": min(1.0, estimated(values, m, independent, SAFETY)),
                 "theorem": eb.theory.projection_error(instance.structure, refreshed, d, m, delta_seen),
             }
             delta_frame = 6 * DELTA / (math.pi * frames) ** 2 if anytime else DELTA
