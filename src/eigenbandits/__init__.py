@@ -23,6 +23,7 @@ from eigenbandits.policy import Decision, Policy
 from eigenbandits.theory import Structure
 
 if TYPE_CHECKING:
+    from eigenbandits.auditing import Audit, audit
     from eigenbandits.lab.experiment import Experiment
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ __all__ = [
     "OFUL",
     "PSLB",
     "SOFUL",
+    "Audit",
     "Decision",
     "EpsilonGreedy",
     "Experiment",
@@ -45,6 +47,7 @@ __all__ = [
     "Random",
     "Structure",
     "Trace",
+    "audit",
     "belief",
     "environments",
     "load",
@@ -56,9 +59,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the lab only when it is asked for: choosing and learning need none of it."""
+    """Load the lab and the audit only when they are asked for: choosing and learning need none of them."""
     if name == "Experiment":
         from eigenbandits.lab.experiment import Experiment
 
         return Experiment
+    if name in ("Audit", "audit"):
+        from eigenbandits import auditing
+
+        return getattr(auditing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ def app() -> typer.Typer:
     need("cli", "typer", "rich", what="The command line")
     import typer
 
-    from eigenbandits.cli import compare, coverage, demo, robustness, run, write_report
+    from eigenbandits.cli import audit, compare, coverage, demo, robustness, run, write_report
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
     made = typer.Typer(
@@ -27,6 +27,7 @@ def app() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     made.command("demo")(demo.command)
+    made.command("audit")(audit.command)
     made.command("compare")(compare.command)
     made.command("coverage")(coverage.command)
     made.command("robustness")(robustness.command)

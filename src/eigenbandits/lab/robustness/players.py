@@ -64,10 +64,10 @@ class ToldPSLB(Policy):
         actions = _first_actions(instance)
         named = instance.basis.shape[1] > 0
         basis = instance.basis if named else (instance.theta / np.linalg.norm(instance.theta))[:, None]
+        mean, energy = actions.mean(axis=0), float(np.square(actions).sum(axis=1).mean())
         # Without a named subspace θ* is known up to its length only: rewards are not the network's logits.
-        bound = instance.theta_bound if named else 1.0 / _size(actions)
-        mean = actions.mean(axis=0)
-        large = float(mean @ mean) > _LARGE_MEAN * float(np.square(actions).sum(axis=1).mean())
+        bound = instance.theta_bound if named else energy**-0.5
+        large = float(mean @ mean) > _LARGE_MEAN * energy
         told = PSLB(noise=self.noise, rank=basis.shape[1], theta_bound=bound, ridge=bound**-2, seed=self.seed)
         self._compose(MeasuredPCA(basis, "mean" if large else "none"), told.belief, told.rule, self.seed)
 

@@ -49,7 +49,9 @@ def ratio(first: Array, second: Array) -> tuple[float, float]:
     >>> ratio(np.array([2.0, 4.0]), np.array([1.0, 2.0]))  # exactly twice, seed by seed
     (2.0, 0.0)
     """
-    found = float(first.mean() / second.mean()) if second.mean() != 0.0 else float("nan")
+    if second.mean() == 0.0:
+        return (1.0 if first.mean() == 0.0 else float("inf")), float("nan")
+    found = float(first.mean() / second.mean())
     if len(first) < 2:
         return found, float("nan")
     spread = np.std(first - found * second, ddof=1) / np.sqrt(len(first))
