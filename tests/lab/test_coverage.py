@@ -183,7 +183,7 @@ def sightings(nearest, looseness, safety=(0.0,) * 4, set_="C_m"):
     ]
 
 
-@pytest.mark.parametrize(("set_", "times"), [("C_d", 1), ("C_p", 3), ("C_m", 4), ("C_g", 4)])
+@pytest.mark.parametrize(("set_", "times"), [("C_d", 1), ("C_p", 3), ("C_m", 4)])
 def test_shares_and_limits_are_those_worked_out_by_hand(set_, times):
     (row,) = summarise(sightings([0.5, 1.0, 1.01, 3.0], [9.0, 2.0, 4.0, 3.0], set_=set_), delta=0.05)
     assert (row["runs"], row["left"], row["share"]) == (4, 2, 0.5)  # on the boundary is inside
@@ -193,6 +193,16 @@ def test_shares_and_limits_are_those_worked_out_by_hand(set_, times):
     assert row["holds"] is (set_ != "C_d")  # ½ against 0.377, 0.686 and 0.8
     assert row["bound_over_truth"] == 3.5
     assert row["nearest"] == 3.0
+
+
+@pytest.mark.parametrize("anytime", [False, True])
+def test_the_graded_set_claims_something_only_with_delta_spent_over_the_rounds(anytime):
+    key = Bound("C_g", "graded", "estimated", anytime)
+    (row,) = summarise([Sighting({key: 2.0}, {key: 1.0}, 0.0, {})], delta=1e-4)
+    assert row["left"] == 1
+    assert row["holds"] is (False if anytime else None)
+    assert row["granted"] == (pytest.approx(4e-4) if anytime else None)
+    assert (row["limit"] is None) is not anytime
 
 
 def test_the_share_of_runs_that_exceed_a_safety_factor():

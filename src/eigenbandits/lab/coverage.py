@@ -244,13 +244,16 @@ def _watch(job: tuple[Settings, int]) -> Sighting:
 def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any]]:
     """Return one row for each set: how often it was left, what is granted, and how loose it is.
 
-    `limit` is what is granted plus three standard errors of a share of that size.
+    `limit` is what is granted plus three standard errors of a share of that size; both are None for a set that claims
+    nothing.
     """
     runs = len(sightings)
     rows = []
     for key in sightings[0].nearest:
         nearest = np.array([sighting.nearest[key] for sighting in sightings])
         left = int(np.count_nonzero(nearest > 1.0))
+        # Without `anytime` the graded set claims nothing: its radius leaves out ε, and is a bonus for exploring.
+        claims = key.set != "C_g" or key.anytime
         granted = min(1.0, GRANTED[key.set] * delta)
         loose = float(np.median([sighting.looseness[key] for sighting in sightings]))
         limit = granted + 3.0 * _root(granted * (1.0 - granted) / runs)
@@ -260,9 +263,9 @@ def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any
                 "runs": runs,
                 "left": left,
                 "share": left / runs,
-                "granted": granted,
-                "limit": limit,
-                "holds": left / runs <= limit,
+                "granted": granted if claims else None,
+                "limit": limit if claims else None,
+                "holds": left / runs <= limit if claims else None,
                 "bound_over_truth": loose if math.isfinite(loose) else None,
                 "nearest": float(nearest.max()),
             }
