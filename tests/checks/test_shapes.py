@@ -57,7 +57,7 @@ def test_size_changes_from_round_to_round(case):
     play_soundly(case, case.make(), sets)
 
 
-def degenerate(kind, dim=6, arms=5, count=30):
+def degenerate(kind, dim=6, arms=5, count=18):
     rng = np.random.default_rng(4)
     direction = rng.standard_normal(dim)
     for _ in range(count):
@@ -81,17 +81,17 @@ KINDS = ["collinear", "duplicates", "always the same", "zeros", "zeros among oth
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kind", KINDS)
-def test_degenerate_actions(case, kind):
-    play_soundly(case, case.make(), degenerate(kind))
+def test_degenerate_actions(case):
+    for kind in KINDS:
+        play_soundly(case, case.make(), degenerate(kind))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.parametrize("kind", ["around a plane", *KINDS])
-def test_any_scale(case, scale, kind):
-    sets = decision_sets(count=30) if kind == "around a plane" else degenerate(kind)
-    play_soundly(case, case.make(), [scale * actions for actions in sets], scale)
+def test_any_scale(case, scale):
+    play_soundly(case, case.make(), [scale * actions for actions in decision_sets(count=20)], scale)
+    for kind in KINDS:
+        play_soundly(case, case.make(), [scale * actions for actions in degenerate(kind)], scale)
 
 
 @pytest.mark.parametrize("scale", [2.0**-27, 2.0**27])
@@ -109,7 +109,7 @@ def test_the_unit_of_the_actions_does_not_matter(case, scale):
     if case.kind is eb.Oracle:
         options["theta"] = plain.theta / scale
     scaled = case.make(seed=3, **options)
-    for actions in decision_sets(count=30):
+    for actions in decision_sets(count=20):
         one, other = plain.choose(actions), scaled.choose(scale * actions)
         assert one.index == other.index
         assert other.upper == pytest.approx(one.upper, rel=1e-6, abs=1e-9)
@@ -134,9 +134,9 @@ def test_the_best_action_is_found_at_any_scale(case, scale):
         options["belief"] = eb.belief.Ambient(0.01, 1.0 / scale, ridge)
     policy = case.make(dim=3, **options)
     late = []
-    for round_ in range(400):
+    for round_ in range(250):
         decision = policy.choose(scale * actions)
-        if round_ >= 350:
+        if round_ >= 200:
             late.append(decision.index)
         policy.learn(decision, float(scale * actions[decision.index] @ theta))
     assert late.count(best) >= 40
