@@ -183,7 +183,7 @@ class Policy(Component):
         value = inputs.as_reward(reward)
         vector, center = self._vector(action)
         self._start(vector[None])
-        self.belief.learn(self.subspace.lift(vector[None], self._center(center))[0], value)
+        self.belief.learn(self.subspace.lift(vector, self._center(center)), value)
 
     def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:
         """Take in a batch: (n, d) action vectors, or n decisions, and n rewards."""

@@ -35,7 +35,7 @@ class Evidence(Component):
     def start(self, dim: int) -> None:
         """Lay out the sums."""
         if not self.slim:
-            self.gram.start(dim, linalg.block_for(dim, 64))
+            self.gram.start(dim, 64)
         self.moment = np.zeros(dim)
 
     def add(self, action: Array, reward: float) -> None:

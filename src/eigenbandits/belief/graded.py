@@ -58,7 +58,7 @@ class Graded(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("version", "error", "span", "ridges", "level", "noise_level", "reader"),
+        *("version", "error", "span", "ridges", "inner", "level", "prunes", "noise_level", "reader"),
     )
 
     def __init__(
@@ -80,9 +80,12 @@ class Graded(Ambient):
         self.power = None if power is None else inputs.number(power, "power", least=0.0)
         self.version = 0
         self.error = 1.0
+        # λ_in, λ_out, and whether cheap bounds are worth their upkeep; all follow from the size of the actions.
+        self.inner = 1.0
+        self.level = 1.0
+        self.prunes = False
         self.span: Array | None = None
         self.ridges: Array = np.zeros(0)
-        self.level = 1.0
         self.reader = Projected(0.0)
         self.reader.share(self.evidence)
 
@@ -94,16 +97,6 @@ class Graded(Ambient):
         return (noise / self.s_bound) ** 2
 
     @property
-    def inner(self) -> float:
-        """λ_in."""
-        return self.inside * self.unit
-
-    @property
-    def prunes(self) -> bool:
-        """Whether cheap bounds are worth their upkeep."""
-        return self.power is None and len(self.center) >= PRUNE
-
-    @property
     def penalty(self) -> float:
         """The least ridge in any direction."""
         return self.inner
@@ -111,7 +104,8 @@ class Graded(Ambient):
     def start(self, dim: int, scale: float = 1.0) -> None:
         """Lay out Z⁻¹ = I/λ_out and θ̂ = 0."""
         super().start(dim, scale)
-        self.level = self._outer()
+        self._size_ridges()
+        self.prunes = self.power is None and dim >= PRUNE
         self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.level)
         self.largest = 1.0 / self.level
         self.reader.start(dim, scale)
@@ -161,8 +155,11 @@ class Graded(Ambient):
             ridges[-1] = CLOSED * self.level
         if self.noise == "estimated" and self._reestimate():
             # All ridges change with the noise, so that Z⁻¹ is found anew.
-            ridges *= self.inner / ridges[0]
-            self.level = self._outer()
+            shut = ridges[-1] > self.level
+            self._size_ridges()
+            ridges[:] = self.inner
+            if shut:
+                ridges[-1] = CLOSED * self.level
             self._set_prior(frame, ridges)
         elif self.power is not None:
             self._follow_spectrum(frame, ridges)
@@ -218,8 +215,9 @@ class Graded(Ambient):
         noise = max(self.noise_level, 1e-3 * self.s_bound * self.scale)
         return (score / noise) ** 2 / (self.inner + known) > math.log1p(known / self.inner)
 
-    def _outer(self) -> float:
-        return max(self.outside * len(self.center), self.inside) * self.unit
+    def _size_ridges(self) -> None:
+        self.inner = self.inside * self.unit
+        self.level = max(self.outside * len(self.center), self.inside) * self.unit
 
     def _reestimate(self) -> bool:
         """Take the noise anew from the rewards, and return whether it moved by more than a twentieth.

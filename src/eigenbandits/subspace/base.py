@@ -150,7 +150,7 @@ class Subspace(Component):
             # sums from losing their digits under a large common mean; where it may be chance it would only give all
             # rewards an offset that they do not have.
             large = float(np.linalg.norm(mean)) > 2.0 * spread / math.sqrt(count)
-            self.reference = mean if large else np.zeros_like(mean)
+            self.reference = mean if large else None
 
     def set_center(self, actions: Array) -> Array | None:
         """Return what is taken off the actions of one decision set, or None."""
@@ -159,12 +159,15 @@ class Subspace(Component):
         return self.reference
 
     def lift(self, actions: Array, center: Array | None) -> Array:
-        """Return the actions (n, D) as beliefs see them; `center` is what `set_center` gave for their set."""
-        if self.center == "none" or center is None:
+        """Return one action or many, (…, D), as beliefs see them; `center` is what `set_center` gave for their set."""
+        if self.center == "none":
             return actions
-        lifted = np.empty((actions.shape[0], actions.shape[1] + 1), dtype=actions.dtype)
-        np.subtract(actions, center, out=lifted[:, :-1], casting="same_kind")
-        lifted[:, -1] = self.intercept
+        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
+        if center is None:
+            lifted[..., :-1] = actions
+        else:
+            np.subtract(actions, center, out=lifted[..., :-1], casting="same_kind")
+        lifted[..., -1] = self.intercept
         return lifted
 
     def observe(self, actions: Array) -> None:

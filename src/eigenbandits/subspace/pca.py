@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
 # One decision set in this many is looked at for how much its actions resemble each other.
-SAMPLED = 4
+SAMPLED = 16
 
 
 class PCA(Subspace):
@@ -107,7 +107,7 @@ class PCA(Subspace):
         center = self.set_center(actions)
         vectors = actions if center is None else actions - center
         if self.center == "mean":
-            self.total += vectors.sum(axis=0)
+            self.total += np.ones(len(vectors)) @ vectors
         self.moment.add_rows(vectors)
         if self.directions is not None and self.sets % SAMPLED == 0 and 1 < len(vectors) <= 4 * BLOCK:
             self._compare(vectors)
