@@ -1,0 +1,154 @@
+"""The ambient ellipsoid: estimates, widths, radii and draws against dense matrices."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.checks.play import look, reward
+from tests.plain import PlainLinear
+
+import eigenbandits as eb
+from eigenbandits.belief import Ambient
+
+DIM = 6
+
+
+def stream(seed, count, dim=DIM):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((count, dim)), rng.standard_normal(count)
+
+
+@pytest.mark.parametrize("center", ["none", "mean", "set"])
+def test_oful_agrees_with_its_twin_in_every_round(center):
+    rng = np.random.default_rng(1)
+    options = {"noise": 0.3, "theta_bound": 1.4, "ridge": 0.6, "delta": 0.05, "center": center}
+    policy, twin = eb.OFUL(**options), PlainLinear(**options)
+    for _ in range(40):
+        actions = rng.standard_normal((5, DIM)) + 1.0
+        twin.sets.append(actions)
+        estimates, widths, ratio, _, theta = twin.ambient(actions)
+        uppers = estimates + twin.omega(ratio) * widths
+        decision = policy.choose(actions)
+        assert decision.index == int(uppers.argmax())
+        assert decision.upper == pytest.approx(uppers.max(), rel=1e-9)
+        assert decision.estimate == pytest.approx(estimates[decision.index], rel=1e-8, abs=1e-10)
+        assert policy.diagnostics()["radius_ambient"] == pytest.approx(twin.omega(ratio), rel=1e-10)
+        step = decision.model - theta[:DIM]
+        assert step @ step > 0.0
+        policy.learn(decision, reward(decision))
+        twin.learn(actions, decision.action, reward(decision))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(0, 60), st.floats(1e-3, 1e3), st.floats(0.0, 5.0))
+def test_linucb_is_the_estimate_and_a_multiple_of_the_width(seed, count, ridge, multiplier):
+    actions, rewards = stream(seed, count)
+    policy = eb.LinUCB(multiplier=multiplier, ridge=ridge)
+    for action, value in zip(actions, rewards, strict=True):
+        policy.learn(action, value)
+    probe = np.random.default_rng(seed + 1).standard_normal((7, DIM))
+    inverse = np.linalg.inv(actions.T @ actions + ridge * np.eye(DIM))
+    expected = probe @ inverse @ actions.T @ rewards
+    widths = np.sqrt(np.einsum("ij,jk,ik->i", probe, inverse, probe))
+    estimates, uppers = look(policy, probe)
+    np.testing.assert_allclose(estimates, expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(uppers, expected + multiplier * widths, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [3, 300])
+@pytest.mark.parametrize("dim", [6, 300])
+def test_small_and_large_problems_hold_the_same_matrix(dim, count):
+    """From some hundreds of dimensions on rows wait in blocks; what is read must not know of it."""
+    actions, rewards = stream(2, count, dim)
+    policy = eb.OFUL(noise=0.2, ridge=2.0)
+    for action, value in zip(actions, rewards, strict=True):
+        policy.learn(action, value)
+    Z = actions.T @ actions + 2.0 * np.eye(dim)
+    probe = np.random.default_rng(3).standard_normal((4, dim))
+    estimates, uppers = look(policy, probe)
+    ratio = np.linalg.slogdet(Z)[1] - dim * math.log(2.0)
+    omega = 0.2 * math.sqrt(ratio - 2 * math.log(0.01)) + math.sqrt(2.0)
+    assert policy.diagnostics()["radius_ambient"] == pytest.approx(omega, rel=1e-9)
+    theta = np.linalg.solve(Z, actions.T @ rewards)
+    widths = np.sqrt(np.einsum("ij,ji->i", probe, np.linalg.solve(Z, probe.T)))
+    np.testing.assert_allclose(estimates, probe @ theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(uppers, probe @ theta + omega * widths, rtol=1e-8)
+
+
+def test_the_paper_radius_follows_the_largest_norm_seen():
+    policy = eb.OFUL(noise=0.5, ridge=2.0, theta_bound=3.0, delta=0.1, radius="paper", rank=2)
+    decision = policy.choose([[2.0, 0, 0, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]])
+    policy.learn(decision, 1.0)
+    policy.learn(decision, 1.0)
+    # t = 3, L = 2: 0.5 √(2 log 10 + 6 log(1 + 12/4)) + 3 √2 = 6.0400649798717946, worked out in test_radius.
+    assert policy.diagnostics()["radius_ambient"] == pytest.approx(6.0400649798717946, rel=1e-12)
+
+
+def test_thompson_draws_have_the_posterior_covariance():
+    """N(θ̂, R² Z⁻¹) in every state of the factor: none yet, fresh, with recent actions, and made anew."""
+    policy = eb.LinTS(noise=0.4, ridge=1.5, propensity_draws=20_000, seed=0)
+    for count, seed in ((0, 1), (3, 2), (40, 3), (200, 4)):
+        actions, rewards = stream(seed, count)
+        for action, value in zip(actions, rewards, strict=True):
+            policy.learn(action, value)
+        policy.choose(np.eye(DIM))
+    every = np.concatenate([stream(seed, count)[0] for count, seed in ((3, 2), (40, 3), (200, 4))])
+    values = np.concatenate([stream(seed, count)[1] for count, seed in ((3, 2), (40, 3), (200, 4))])
+    inverse = np.linalg.inv(every.T @ every + 1.5 * np.eye(DIM))
+    view = policy.belief.view(np.eye(DIM), DIM, None, 1)
+    draws = view.posterior(40_000, 0.4, np.random.default_rng(5)).values
+    expected = 0.16 * inverse
+    # Five standard errors of the mean and of the covariance (√(2/n) = 0.7 % of the variances).
+    deviations = np.sqrt(np.diag(expected))
+    assert (np.abs(draws.mean(axis=0) - inverse @ every.T @ values) <= 5 * deviations / 200).all()
+    assert (np.abs(np.cov(draws.T) - expected) <= 0.035 * np.outer(deviations, deviations)).all()
+
+
+def test_boundary_models_lie_on_the_boundary():
+    actions, rewards = stream(6, 30)
+    belief = Ambient(noise=0.3, ridge=0.5)
+    belief.start(DIM)
+    for action, value in zip(actions, rewards, strict=True):
+        belief.learn(action, float(value))
+    view = belief.view(np.eye(DIM), DIM, None, 1)
+    models = view.boundary(500, np.random.default_rng(0))
+    Z = actions.T @ actions + 0.5 * np.eye(DIM)
+    steps = models.values - view.believer()()
+    np.testing.assert_allclose(np.einsum("ij,jk,ik->i", steps, Z, steps), belief.omega() ** 2, rtol=1e-8)
+    np.testing.assert_allclose(models.vector(7), models.values[7], rtol=1e-12)
+    # Every direction alike: whitened, the models have mean zero and covariance Ω²/d.
+    white = steps @ np.linalg.cholesky(Z) / belief.omega()
+    assert np.abs(white.mean(axis=0)).max() < 5 / math.sqrt(500 * DIM)
+
+
+def test_without_noise_theta_is_in_the_set_for_certain():
+    actions, _ = stream(7, 50)
+    theta = np.ones(DIM) / math.sqrt(DIM)
+    belief = Ambient(noise=0.0, ridge=0.8)
+    belief.start(DIM)
+    for count, action in enumerate(actions):
+        belief.learn(action, float(action @ theta))
+        past = actions[: count + 1]
+        Z = past.T @ past + 0.8 * np.eye(DIM)
+        miss = belief.center - theta
+        assert math.sqrt(miss @ Z @ miss) <= belief.omega() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"noise": -1.0}, "noise is -1; expected a number of at least 0"),
+        ({"noise": 0.1, "ridge": 0.0}, "ridge is 0; expected a number above 0"),
+        ({"noise": 0.1, "theta_bound": -1.0}, "theta_bound is -1"),
+        ({"noise": 0.1, "delta": 1.0}, "delta is 1"),
+        ({"noise": 0.1, "radius": "wide"}, "radius is 'wide'; expected one of 'logdet', 'paper'"),
+        ({"noise": 0.1, "radius": -1.0}, "radius is -1"),
+        ({"noise": 0.1, "action_bound": 0.0}, "action_bound is 0"),
+        ({"noise": 0.1, "rank": 0}, "rank is 0"),
+    ],
+)
+def test_bad_parameters_are_named(options, match):
+    with pytest.raises(ValueError, match=match):
+        Ambient(**options)
