@@ -80,9 +80,9 @@ def command(
 def _summary(results: Results) -> str:
     """Return the final regret, or reward where regret is not known, of each policy on each environment."""
     final = results.outcomes()
-    rows = [[policy, *map(_cell, final[p])] for p, policy in enumerate(results.policies)]
-    headers = ["policy", *(f"{e}, {results.outcome(e)}" for e in results.environments)]
-    return f"{aligned(headers, rows)}\n\nMeans at the end over {len(results.seeds)} seeds, ± standard error."
+    rows = [[f"{e}: {results.outcome(e)}", *map(_cell, final[:, i])] for i, e in enumerate(results.environments)]
+    table = aligned(["environment", *results.policies], rows)
+    return f"{table}\n\nMeans at the end over {len(results.seeds)} seeds, ± standard error."
 
 
 def _cell(values: object) -> str:

@@ -237,10 +237,11 @@ def all_figures(results: Results, bands: str = "standard error") -> dict[str, Fi
 
 
 def grid_axes(results: Results) -> tuple[str, str] | None:
-    """Return dim and rank if the environments form a grid over both."""
+    """Return dim and rank if the environments form a grid over both: each has its own pair of them."""
     settings = [results.about["settings"]["environments"][e] for e in results.environments]
-    values = [{s[name] for s in settings if name in s} for name in ("dim", "rank")]
-    return ("dim", "rank") if all(len(found) > 1 for found in values) else None
+    places = [(s["dim"], s["rank"]) for s in settings if "dim" in s and "rank" in s]
+    alone = len(set(places)) == len(places) == len(settings)
+    return ("dim", "rank") if alone and all(len(set(values)) > 1 for values in zip(*places, strict=True)) else None
 
 
 def _seconds(results: Results) -> Array:

@@ -28,6 +28,7 @@ from eigenbandits.lab.words import LabError
 LEVEL = 0.05
 _TEST_WORDS = {"t": "paired t-tests", "wilcoxon": "Wilcoxon signed-rank tests"}
 _CAPTIONS = {
+    "grid": "Cumulative regret over a grid of settings.",
     "regret": "Cumulative regret: the best action's value less the chosen one's, summed over rounds.",
     "reward": "Cumulative reward; the regret of logged data is not known.",
     "accuracy": "How often the model that the policy followed ranks a best action first.",
@@ -36,7 +37,6 @@ _CAPTIONS = {
     "projection_error": "The bound on the projection error that each policy works with, and the true error.",
     "radii": "Radii of the confidence sets.",
     "rank": "The rank of the subspace in use.",
-    "grid": "Regret over a grid of settings.",
 }
 
 
@@ -87,7 +87,8 @@ def contents(results: Results, test: str, made: Mapping[str, Any]) -> dict[str, 
     about = results.about
     final = results.outcomes()
     comparisons = compare(final, results.policies, results.environments, test)
-    order = [name for name in _CAPTIONS if name in made]
+    # The grid shows the same curves as the figure of regret, better arranged.
+    order = [name for name in _CAPTIONS if name in made and not (name == "regret" and "grid" in made)]
     return {
         "name": results.name,
         "description": about["settings"].get("description", ""),
