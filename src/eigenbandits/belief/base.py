@@ -76,6 +76,10 @@ class View(ABC):
         """Return the same with the exact optimum over an intersection of sets; for one set it is the closed form."""
         return self.best()
 
+    def optimist_exact(self, index: int) -> Callable[[], Array]:
+        """Return what gives the model behind the value that `best_exact` found."""
+        return self.optimist(index)
+
 
 def walk(bounds: Array, values: Callable[[Rows], Array]) -> tuple[int, float]:
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.

@@ -125,6 +125,7 @@ class BothView(View):
         self.belief = belief
         self.projected = projected
         self.ambient = ambient
+        self._geometry: ellipsoids.Intersection | None = None
 
     def estimates(self) -> Array:
         """Return the projected estimate of each action."""
@@ -147,6 +148,7 @@ class BothView(View):
         if geometry.empty:
             self.belief.contradicted += 1
             return self.ambient.best()
+        self._geometry = geometry
         index, value = self._walk(self.projected.uppers(), geometry)
         self.belief.count_binding(value >= self.projected.uppers()[index])
         return index, value
@@ -176,6 +178,16 @@ class BothView(View):
         ambient = self.ambient.upper_of(index)
         binding: View = self.projected if self.projected.uppers()[index] <= ambient else self.ambient
         return binding.optimist(index)
+
+    def optimist_exact(self, index: int) -> Callable[[], Array]:
+        """Give the most optimistic model of the intersection itself, or of the ambient set where that binds."""
+        geometry, frame, z = self._geometry, self.projected.frame, self.projected.coordinates[index].copy()
+        if geometry is None:
+            return self.ambient.optimist(index)
+        exact = float(geometry.support(z[None])[0]) + float(self.projected.slack[index])
+        if self.ambient.upper_of(index) < exact:
+            return self.ambient.optimist(index)
+        return lambda: frame.lower(geometry.optimum(z))
 
     def believer(self) -> Callable[[], Array]:
         """Give the projected estimate."""

@@ -28,4 +28,4 @@ class ExactOptimism(Rule):
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the most promising action."""
         index, upper = view.best_exact()
-        return Choice(index, upper, view.optimist(index))
+        return Choice(index, upper, view.optimist_exact(index))
