@@ -1,6 +1,7 @@
 """The frequent-directions sketch against the matrices that it stands for."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,13 +145,14 @@ def test_the_policies_hold_what_their_names_say():
     for policy, compensate in ((plain, False), (compensated, True)):
         policy.learn_many(actions, rewards)
         estimates, uppers = look(policy, probe)
-        belief = policy.belief
+        belief: Any = policy.belief
         expected, widths = dense_values(belief, probe, compensate, 0.5)
         np.testing.assert_allclose(estimates, expected, rtol=1e-8)
         np.testing.assert_allclose(uppers, expected + policy.diagnostics()["radius_ambient"] * widths, rtol=1e-8)
     # The worst case of the reference: R√(ℓ log(1 + tL²/(ℓλ)) + 2 log(1/δ) + d log(1 + ρ/λ)) √(1 + ρ/λ) + S√λ(1 + ρ/λ).
-    ratio = plain.belief.lost / 0.5
-    rows = len(plain.belief.rows)
+    sketch: Any = plain.belief
+    ratio = sketch.lost / 0.5
+    rows = len(sketch.rows)
     inside = rows * math.log(1 + 41 * 4 / (rows * 0.5)) + 2 * math.log(10) + DIM * math.log(1 + ratio)
     expected = 0.2 * math.sqrt(inside) * math.sqrt(1 + ratio) + 1.5 * math.sqrt(0.5) * (1 + ratio)
     assert plain.diagnostics()["radius_ambient"] == pytest.approx(expected, rel=1e-9)
