@@ -70,11 +70,16 @@ def test_a_dominant_mean_is_told_and_centred_away():
     assert found.mean_share == pytest.approx(80.0 / 116.0, abs=0.01)
     assert found.center == "mean"
     assert found.rank == 2
-    assert 'center="mean"' in found.code
     weak = eb.audit(low_rank(4_000, mean=0.5), gain=False)
     # ‖μ‖² = 5 is below 9: the mean is not the first direction.
     assert weak.center == "none"
-    assert "center" not in weak.code
+
+
+def test_oful_is_told_to_centre_where_pslb_does_so_by_itself():
+    rows = np.random.default_rng(0).standard_normal((20_000, 30))
+    assert eb.audit(rows + 1.0, gain=False).code.startswith('policy = eb.OFUL(noise=0.5, center="mean")')
+    assert eb.audit(rows, gain=False).code.startswith("policy = eb.OFUL(noise=0.5)")
+    assert eb.audit(low_rank(4_000, mean=2.0), gain=False).code.startswith("policy = eb.PSLB(noise=0.5)")
 
 
 def test_zero_vectors_and_duplicates_are_counted():

@@ -120,7 +120,7 @@ def simulate(
     places
         Where θ* is drawn: the basis (d, m) of a subspace, or None for the whole space, by name.
     center
-        As all policies centre.
+        As OFUL centres; PSLB sees to it by itself.
     arms
         Vectors in a decision set.
     rounds, seeds
@@ -133,7 +133,7 @@ def simulate(
     shown = vectors.rows
     if len(shown) > _SHOWN:
         shown = shown[np.random.default_rng(0).choice(len(shown), _SHOWN, replace=False)]
-    ready = PSLB(noise=NOISE, center=center)
+    ready = PSLB(noise=NOISE)
     ready.observe(shown)
     kept = files.to_bytes(ready)
     gains = []

@@ -32,7 +32,7 @@ def _directions(count: int) -> str:
 
 def _mean_words(audit: Audit) -> str:
     if audit.center == "mean":
-        return "the strongest direction of all is the mean, which tells no vectors apart: centre"
+        return "the strongest direction of all is the mean, which tells no vectors apart: centre (PSLB does)"
     return "weaker than the strongest direction: centring does not matter"
 
 
@@ -66,11 +66,11 @@ def _gain_words(gain: Gain) -> str:
 
 def code(audit: Audit) -> str:
     """Return the lines to start with."""
-    center = ', center="mean"' if audit.center == "mean" else ""
     if not audit.structured:
+        center = ', center="mean"' if audit.center == "mean" else ""
         return f"policy = eb.OFUL(noise=0.5{center})  # 0.5 is safe for rewards in [0, 1]"
     shape = "vectors" if audit.catalogue else "vectors.reshape(-1, vectors.shape[-1])"
-    return f"policy = eb.PSLB(noise=0.5{center})  # 0.5 is safe for rewards in [0, 1]\npolicy.observe({shape})"
+    return f"policy = eb.PSLB(noise=0.5)  # 0.5 is safe for rewards in [0, 1]\npolicy.observe({shape})"
 
 
 def method(audit: Audit) -> str:

@@ -27,7 +27,9 @@ def command(
     arms: options.Arms = 10,
     rounds: options.Rounds = 300,
     seeds: Annotated[int, typer.Option(help="How many random θ* are tried in each place.", min=2)] = 4,
-    gain: Annotated[bool, typer.Option(help="Simulate PSLB against OFUL on these vectors.")] = True,
+    no_gain: Annotated[
+        bool, typer.Option("--no-gain", help="Leave out the simulation against OFUL, which takes most of the time.")
+    ] = False,
 ) -> None:
     """Say in a page whether this library pays for these vectors: spectrum, rank, projection error, expected gain."""
     from eigenbandits.auditing import audit, words
@@ -35,7 +37,7 @@ def command(
     if png is not None:
         need_matplotlib()
     with options.refusals():
-        found = audit(file, arms=arms, rounds=rounds, seeds=seeds, gain=gain, name=array)
+        found = audit(file, arms=arms, rounds=rounds, seeds=seeds, gain=not no_gain, name=array)
     console = Console(width=min(_WIDTH, Console().width)) if Console().is_terminal else Console(width=_WIDTH)
     facts = Table(show_header=False, box=None, pad_edge=False)
     for _ in range(3):
