@@ -145,11 +145,13 @@ class RidgeBelief(Belief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("scale",)
+    _estimates_noise: ClassVar[bool] = False
 
     def __init__(self, noise: float | str, theta_bound: float | None, ridge: float | None, delta: float) -> None:
         self.noise = noise
         # R as it is used: what was given, or for a belief that estimates it the latest estimate.
-        self.noise_level = inputs.UNKNOWN_NOISE if isinstance(noise, str) else inputs.number(noise, "noise", least=0.0)
+        guessed = self._estimates_noise and isinstance(noise, str)
+        self.noise_level = inputs.UNKNOWN_NOISE if guessed else inputs.number(noise, "noise", least=0.0)
         self.theta_bound = None if theta_bound is None else inputs.number(theta_bound, "theta_bound", above=0.0)
         self.ridge = None if ridge is None else inputs.number(ridge, "ridge", above=0.0)
         self.delta = inputs.probability(delta, "delta")

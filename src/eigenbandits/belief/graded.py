@@ -60,6 +60,7 @@ class Graded(Ambient):
         *Ambient._state_names,
         *("version", "error", "span", "ridges", "inner", "level", "prunes", "noise_level", "reader"),
     )
+    _estimates_noise = True
 
     def __init__(
         self,
