@@ -180,6 +180,10 @@ def test_a_cell_that_fails_is_told_and_all_others_are_kept(small, tmp_path, play
     with pytest.raises(LabError, match=r"6 of 12 cells failed, all others are kept: CBRAP on plain \(seed 0\) \(Val"):
         small(policies=policies).run(tmp_path, progress="none")
     assert len(list((tmp_path / "cells").glob("*.parquet"))) == 6
+    written = sorted((tmp_path / "failures").iterdir())
+    assert len(written) == 6
+    assert "CBRAP on " in written[0].read_text()
+    assert "Traceback" in written[0].read_text()
     small(policies={"OFUL": eb.OFUL(noise=0.5)}).run(tmp_path, progress="none")
     assert len(played) == 12
 
@@ -234,6 +238,16 @@ def test_wrong_values_are_told_before_anything_runs(small, tmp_path, played):
     with pytest.raises(LabError, match="the label 'OFUL, rank=2' stands for two things"):
         small(policies=same).run(tmp_path)
     assert not played
+
+
+def test_what_was_written_about_a_failure_goes_when_the_cell_succeeds(small, tmp_path, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(eb.OFUL, "choose", lambda self, actions: 1 / 0)
+        with pytest.raises(LabError, match=r"OFUL on plain \(seed 0\) \(ZeroDivisionError: division by zero\)"):
+            small().run(tmp_path, progress="none")
+    assert len(list((tmp_path / "failures").iterdir())) == 6
+    small().run(tmp_path, progress="none")
+    assert not list((tmp_path / "failures").iterdir())
 
 
 def test_unknown_engines_and_columns_are_told(small, tmp_path):

@@ -15,19 +15,21 @@ from typing import Any
 
 import eigenbandits
 
-# What a result can depend on; the rest of the package (figures, reports, commands) only shows it.
-_DECIDING = ("algorithms", "belief", "environments", "rules", "subspace", "theory", "*.py", "lab/run.py")
+# These folders show or serve results and do not decide them, but for two modules of the lab.
+_SHOWING = ("cli", "lab", "serve", "__pycache__")
+_DECIDING = ("lab/run.py", "lab/recording.py")
 _PACKAGES = ("numpy", "scipy", "pyarrow", "joblib", "distributed", "threadpoolctl")
 
 
 @cache
 def code_fingerprint() -> str:
-    """Return a hash of the library's source that decides results: it tells apart two states of one version."""
+    """Return a hash of the library's files that decide results: it tells apart two states of one version."""
     root = Path(str(eigenbandits.__file__)).parent
     found = hashlib.sha256()
-    for pattern in _DECIDING:
-        for path in sorted(root.glob(pattern if pattern.endswith(".py") else f"{pattern}/**/*.py")):
-            found.update(path.relative_to(root).as_posix().encode())
+    for path in sorted(path for path in root.rglob("*") if path.is_file()):
+        name = path.relative_to(root)
+        if name.as_posix() in _DECIDING or not set(name.parts) & set(_SHOWING):
+            found.update(name.as_posix().encode())
             found.update(path.read_bytes())
     return found.hexdigest()[:12]
 

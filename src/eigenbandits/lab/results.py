@@ -108,6 +108,12 @@ class Results:
         """Return everything as one pandas data frame."""
         return self.table().to_pandas()
 
+    def report(self, path: str | PathLike[str] | None = None, **options: Any) -> Path:
+        """Write one self-contained HTML page about the experiment; see `eigenbandits.lab.report.write_report`."""
+        from eigenbandits.lab.report import write_report
+
+        return write_report(self, path, **options)
+
     def curve(self, column: str, policy: str, environment: str) -> Curve:
         """Return one column over rounds and seeds."""
         if column not in self.columns:

@@ -47,9 +47,10 @@ def run(
     with store.locked():
         rows = _rows(experiment, planned)
         last = store.settings()
-        if last and last["stamp"] == store.stamp(rows) and not (refresh and _older(last["code_of_cells"])):
+        older = _older(last.get("code_of_cells", []))
+        if last.get("stamp") == (store.stamp(rows) or "none") and not (refresh and older):
             with make_progress(progress, len(planned), len(planned), 0) as shown:
-                if _older(last["code_of_cells"]):
+                if older:
                     shown.note(_OLDER)
                 return Results.open(store.folder)
         set_aside: list[str] = []
@@ -117,9 +118,11 @@ def _run(store: Store, engine: Any, jobs: Sequence[Job], shown: Progress) -> lis
             for outcome in outcomes:
                 if outcome.content is None:
                     failed.append((outcome.job.name, outcome.error))
-                    shown.note(f"{outcome.job.name} failed: {outcome.error}")
+                    where = store.keep_failure(outcome.job.hash, outcome.job.name, outcome.trace)
+                    shown.note(f"{outcome.job.name} failed: {outcome.error.rstrip('.')}{where}.")
                 else:
                     store.write(store.path(outcome.job.hash), outcome.content)
+                    store.forget_failure(outcome.job.hash)
                     shown.finished(outcome.job.rounds)
     return failed
 

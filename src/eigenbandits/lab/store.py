@@ -34,6 +34,7 @@ class Store:
         self.folder = folder
         self.cells = folder / "cells"
         self.data = folder / "data"
+        self.failures = folder / "failures"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -78,6 +79,18 @@ class Store:
             write_whole(path, content)
         except OSError as error:
             raise self._cannot_write(error) from error
+
+    def keep_failure(self, hash_: str, name: str, trace: str) -> str:
+        """Write down where a cell failed, for who wrote its policy, and return the words that say where this is."""
+        if not trace:
+            return ""
+        path = self.failures / f"{hash_}.txt"
+        self.write(path, f"{name}\n\n{trace}".encode())
+        return f"; see {path}"
+
+    def forget_failure(self, hash_: str) -> None:
+        """Remove what was written about a cell that has succeeded now."""
+        (self.failures / f"{hash_}.txt").unlink(missing_ok=True)
 
     def others(self, hashes: Iterable[str]) -> int:
         """Return how many cells are there that are not among these: results of other settings, which are kept."""

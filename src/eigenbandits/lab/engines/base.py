@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Empty, Queue
+from traceback import format_exception
 from typing import Protocol
 
 from eigenbandits.extras import need
@@ -42,11 +43,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: the content of its file, or a sentence on why there is none."""
+    """What became of a job: the content of its file, or a sentence on why there is none, and where that happened."""
 
     job: Job
     content: bytes | None
     error: str = ""
+    trace: str = ""
 
 
 class Listener(Protocol):
@@ -67,13 +69,15 @@ class Engine(ABC):
         """Run the jobs and give the outcome of each as soon as it is known; closing the iterator stops them."""
 
 
-def attempt(text: str, beat: Beat) -> tuple[bytes | None, str]:
+def attempt(text: str, beat: Beat) -> tuple[bytes | None, str, str]:
     """Run a cell; what goes wrong inside it is told in words, so that it can travel between processes."""
     try:
-        return play(text, beat), ""
+        return play(text, beat), "", ""
     except Exception as error:
         sentence = str(error).strip() or "no message"
-        return None, sentence if isinstance(error, LabError) else f"{type(error).__name__}: {sentence}"
+        if isinstance(error, LabError):
+            return None, sentence, ""
+        return None, f"{type(error).__name__}: {sentence}", "".join(format_exception(error))
 
 
 def collect(

@@ -34,6 +34,7 @@ class Cluster(Engine):
     def __init__(self, workers: int | None = None, scheduler: str | None = None) -> None:
         self.workers = workers
         self.scheduler = scheduler
+        self._waiting = False
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> Iterator[Outcome]:
         """Give each thread of the cluster one cell at a time.
@@ -67,7 +68,7 @@ class Cluster(Engine):
             client.subscribe_topic(topic, heard)
 
             def feed() -> None:
-                threads = sum(client.nthreads().values())
+                threads = self._threads(client, listener)
                 while waiting and len(tasks) < max(1, threads):
                     key = waiting.popleft()
                     tasks[key] = client.submit(_work, by_key[key].text, by_key[key].hash, topic, key=key)
@@ -79,11 +80,28 @@ class Cluster(Engine):
                 for heard_of in ("all", topic):
                     client.unsubscribe_topic(heard_of)
 
+    def _threads(self, client: Any, listener: Listener) -> int:
+        """Return how many cells the cluster runs at a time now: workers come and go."""
+        try:
+            found = int(sum(client.nthreads().values()))
+        except OSError as error:
+            raise LabError(
+                "the Dask scheduler went away; finished cells are kept, and the same command goes on once it is back."
+            ) from error
+        if found == 0 and not self._waiting:
+            listener.note("The cluster has no workers; waiting for one.")
+        self._waiting = found == 0
+        return found
+
     def _connect(self, stack: ExitStack) -> Any:
         import dask
         from distributed import Client, LocalCluster
 
         stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS - 1}))
+        # The listener says in one sentence what these would say in twenty lines.
+        logs = logging.getLogger("distributed")
+        stack.callback(logs.setLevel, logs.level)
+        logs.setLevel(logging.CRITICAL)
         if self.scheduler is None:
             cluster = stack.enter_context(
                 LocalCluster(
@@ -92,7 +110,7 @@ class Cluster(Engine):
                     processes=True,
                     dashboard_address=":0",
                     scheduler_kwargs={"dashboard": False},
-                    silence_logs=logging.CRITICAL,  # the listener says in one sentence what they say in twenty lines
+                    silence_logs=logging.CRITICAL,
                 )
             )
             return stack.enter_context(Client(cluster))
@@ -112,7 +130,7 @@ def _outcome(job: Job, task: Any) -> Outcome:
     return Outcome(job, None, f"its worker died {ATTEMPTS} times ({type(task.exception()).__name__}).")
 
 
-def _work(text: str, hash_: str, topic: str) -> tuple[bytes | None, str]:
+def _work(text: str, hash_: str, topic: str) -> tuple[bytes | None, str, str]:
     from distributed import get_worker
 
     worker = get_worker()

@@ -110,7 +110,7 @@ def _prepare() -> None:
     one_thread()
 
 
-def _work(text: str, beats: str, place: int) -> tuple[bytes | None, str]:
+def _work(text: str, beats: str, place: int) -> tuple[bytes | None, str, str]:
     parent = os.getppid()
     rounds_done = np.memmap(beats, dtype=np.int64, mode="r+")
 
