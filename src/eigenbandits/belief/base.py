@@ -85,7 +85,7 @@ def walk(bounds: Array, values: Callable[[Rows], Array]) -> tuple[int, float]:
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
 
     Goes through the actions by descending bound, asking for the values of a few at a time, until none that is left
-    can win (DESIGN, Cost). Of equals the one that comes first wins.
+    can win (docs/mathematics.md). Of equals the one that comes first wins.
     """
     # Most rounds end at the first action: its bound is the highest and its value is not far below.
     best = int(bounds.argmax())

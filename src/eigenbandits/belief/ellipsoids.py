@@ -40,7 +40,7 @@ class Ellipsoid:
 
 
 class Intersection:
-    """E₁ ∩ E₂ through the family E_τ, τ in [0, 1], of ellipsoids that contain it (DESIGN 4.3).
+    """E₁ ∩ E₂ through the family E_τ, τ in [0, 1], of ellipsoids that contain it (docs/mathematics.md).
 
     E_τ is the set of all φ with (1 − τ)q₁(φ) + τq₂(φ) ≤ 1, where q_i ≤ 1 describes E_i. Each contains the
     intersection, so the support function of each bounds the optimum, and by strong duality the smallest of them *is*

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 PRUNE = 256
 # The ridge that closes the intercept's coordinate, in units of λ_out.
 CLOSED = 1e4
+# How steeply the ridge may rise along the spectrum inside the span; of equals the first is taken.
+POWERS = (3, 2, 1, 0)
 # Rewards that it takes to estimate the noise.
 ENOUGH = 30
 
@@ -32,6 +34,8 @@ class Graded(Ambient):
     S² in the m directions of the subspace, and to owe what it has outside to the d − m others together; Gaussian
     noise of size R then asks for ridges of the order R²/S² inside and R² d/S² outside (the ratio of the noise's
     variance to a coordinate's). A reward that only the outside can explain still teaches the outside, just slowly.
+    Inside, the ridge is even or rises from λ_in along the spectrum, as λ_in (ℓ₁/ℓ)^p up to λ_out: with each new frame
+    the p under which the rewards are likeliest is taken.
 
     With W = λ_in P̂ + λ_out (I − P̂) the theorem of OFUL holds as it stands for the norm ‖W^{1/2}θ*‖ in the place of
     S√λ. The radius takes that norm to be S√λ_in, which is an assumption; θ* in the true subspace has
@@ -49,8 +53,8 @@ class Graded(Ambient):
     outside
         λ_out in units of R² d/S².
     anytime
-        Make the set hold for all rounds at once, given ε: allow for ε in the radius, and spend δ over the frames,
-        6δ/(π²k²) for the k-th, since each frame has its own Z; there are about log t of them.
+        Make the set hold for all rounds at once, given ε: allow for ε in the radius, keep the ridges even, and spend δ
+        over the frames, 6δ/(π²k²) for the k-th, since each frame has its own Z; there are about log t of them.
     power
         Let the ridge follow the spectrum instead, λ_in (ℓ₁/ℓ)^power along an eigenvector of eigenvalue ℓ, those after
         the rank with their mean: a soft cut that needs no gap. A new frame then costs O(d³).
@@ -74,6 +78,10 @@ class Graded(Ambient):
     ) -> None:
         if isinstance(noise, str):
             inputs.one_of(noise, "noise", ("estimated",))
+        if anytime and (power is not None or isinstance(noise, str)):
+            raise ValueError(
+                "anytime=True is proved for even ridges and a given noise; leave out power and 'estimated'."
+            )
         super().__init__(noise, theta_bound, None, delta)
         self.inside = inputs.number(inside, "inside", above=0.0)
         self.outside = inputs.number(outside, "outside", above=0.0)
@@ -93,9 +101,12 @@ class Graded(Ambient):
     @property
     def unit(self) -> float:
         """R²/S², the ridge that a single direction asks for."""
+        return (self._noise / self.s_bound) ** 2
+
+    @property
+    def _noise(self) -> float:
         # Without noise any ridge will do; one far below the actions' own size leaves the estimate exact enough.
-        noise = max(self.noise_level, 1e-3 * self.s_bound * self.scale)
-        return (noise / self.s_bound) ** 2
+        return max(self.noise_level, 1e-3 * self.s_bound * self.scale)
 
     @property
     def penalty(self) -> float:
@@ -173,21 +184,50 @@ class Graded(Ambient):
 
     def _turn_prior(self, frame: Frame, ridges: Array) -> None:
         """Take the last frame's directions back to λ_out and the new one's to their ridges."""
-        before = self.prior_log_det()
-        columns, weights = frame.inside, ridges - self.level
+        before, change = self.prior_log_det(), 0.0
         if self.span is not None:
-            columns = np.column_stack([self.span, columns])
-            weights = np.concatenate([self.level - self.ridges, weights])
-        self.span, self.ridges = frame.inside, ridges
-        # What is added comes first, so that Z stays positive definite on the way.
-        change = self._reweigh(columns, weights, 1.0) + self._reweigh(columns, weights, -1.0)
+            change += self._reweigh(self.span, self.level - self.ridges)
+        self.span, self.ridges = frame.inside, self._grade(frame, ridges)
+        change += self._reweigh(self.span, self.ridges - self.level)
         self.log_det_ratio = max(self.log_det_ratio + change - (self.prior_log_det() - before), 0.0)
         self.center = self.inverse.times(self.evidence.moment)
         self.largest = float(np.diagonal(self.inverse.half).max())
-        self.since_repair += columns.shape[1]
+        self.since_repair += 2 * self.span.shape[1]
 
-    def _reweigh(self, columns: Array, weights: Array, sign: float) -> float:
-        """Add Σ w u uᵀ over the weights of one sign to Z and return the change of log det Z."""
+    def _grade(self, frame: Frame, ridges: Array) -> Array:
+        """Return the ridges under which the rewards are likeliest: even inside the span, or rising along the spectrum.
+
+        Called where Z has λ_out in every direction. With U the span, G = UᵀZ⁻¹U and g = UᵀZ⁻¹b, ridges that differ from
+        λ_out by w change bᵀZ⁻¹b by −gᵀ(I/w + G)⁻¹g and log det Z by log det(I + G w); the evidence is
+        ½bᵀZ⁻¹b/R² − ½ log(det Z/det W). Without rewards all are alike, and the steepest is taken: it explores least,
+        and the evidence turns against it as soon as rewards come from weaker directions.
+        """
+        if frame.spectrum is None or self.level <= self.inner or self.anytime:
+            return ridges
+        rank = frame.directions.shape[1]
+        shares = np.maximum(frame.spectrum[:rank] / max(float(frame.spectrum[0]), np.finfo(float).tiny), 1e-6)
+        solved = self.inverse.times_columns(frame.inside)
+        gram, score = frame.inside.T @ solved, self.evidence.moment @ solved
+        best, best_evidence = ridges, -math.inf
+        for power in POWERS:
+            candidate = ridges.copy()
+            candidate[:rank] = np.minimum(candidate[:rank] * shares**-power, self.level)
+            weights = candidate - self.level
+            matrix = gram * weights
+            matrix.flat[:: len(matrix) + 1] += 1.0
+            fit = float(score @ (weights * np.linalg.solve(matrix, score)))
+            size = float(np.linalg.slogdet(matrix)[1]) - float(np.log(candidate / self.level).sum())
+            evidence = -0.5 * fit / self._noise**2 - 0.5 * size
+            if evidence > best_evidence:
+                best, best_evidence = candidate, evidence
+        return best
+
+    def _reweigh(self, columns: Array, weights: Array) -> float:
+        """Add Σ w u uᵀ to Z and return the change of log det Z."""
+        # What is added comes first, so that Z stays positive definite on the way.
+        return self._reweigh_one_sign(columns, weights, 1.0) + self._reweigh_one_sign(columns, weights, -1.0)
+
+    def _reweigh_one_sign(self, columns: Array, weights: Array, sign: float) -> float:
         chosen = sign * weights > 0.0
         if not chosen.any():
             return 0.0
@@ -206,6 +246,8 @@ class Graded(Ambient):
         is needed and missing does worse. With g the information about the coordinate and h its score, both after all
         others are accounted for, the evidence is ½h²/(R²(λ_in + g)) − ½ log(1 + g/λ_in).
         """
+        if self.anytime:
+            return True  # What is proved is proved for ridges that do not depend on the rewards.
         if self.span is None or not self.evidence.count:
             return False
         unit = np.zeros(len(self.center))
@@ -213,8 +255,7 @@ class Graded(Ambient):
         spread = float(self.inverse.times(unit)[-1])
         score = float(self.center[-1]) / spread
         known = max(1.0 / spread - float(self.ridges[-1]), 0.0)
-        noise = max(self.noise_level, 1e-3 * self.s_bound * self.scale)
-        return (score / noise) ** 2 / (self.inner + known) > math.log1p(known / self.inner)
+        return (score / self._noise) ** 2 / (self.inner + known) > math.log1p(known / self.inner)
 
     def _size_ridges(self) -> None:
         self.inner = self.inside * self.unit

@@ -74,7 +74,7 @@ class Both(Belief):
         return BothView(self, projected, ambient)
 
     def geometry(self, projected: ProjectedView, ambient: AmbientView) -> ellipsoids.Intersection:
-        """Return the projected set and the ambient set's shadow as a pair of ellipsoids (DESIGN 4.3)."""
+        """Return the projected set and the ambient set's shadow as a pair of ellipsoids (docs/mathematics.md)."""
         ellipse, frame = projected.ellipse, projected.frame
         shadow = frame.shadow.T @ self.ambient.inverse.times_columns(frame.shadow)
         values, vectors = np.linalg.eigh(0.5 * (shadow + shadow.T))

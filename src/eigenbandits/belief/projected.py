@@ -28,11 +28,11 @@ class Projected(RidgeBelief):
         R, S, λ, δ and L, as for `Ambient`.
     radius
         "general": the paper's radius (eq. ellips1Supple), with S ε ‖B^{-1/2} V̂ᵀΣ‖₂ for the projection error;
-        "sharp": the same with Σ(I − P̂) in the place of Σ, which is all that the proof needs (DESIGN 4.1);
+        "sharp": the same with Σ(I − P̂) in the place of Σ, which is all that the proof needs (docs/mathematics.md);
         "worst-case": the paper's closed form (eq. ellips2); or a number: a free multiplier.
     anytime
         Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not
-        yet one for all (DESIGN 4.6).
+        yet one for all (docs/mathematics.md).
     slim
         Hold Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, what it held is turned
         with it; the part of past actions that lay outside of it, as far as the new one would read it, is left out.
@@ -250,7 +250,7 @@ class Ellipse:
 
 
 class ProjectedView(View):
-    """C_m through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss (DESIGN 4.2)."""
+    """C_m through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss."""
 
     def __init__(self, ellipse: Ellipse, frame: Frame, beta: float, coordinates: Array, slack: Array) -> None:
         self.ellipse = ellipse

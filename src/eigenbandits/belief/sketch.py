@@ -20,7 +20,7 @@ class Sketched(Belief):
     """‖θ − θ̃‖_Z̃ ≤ Ω̃ with Z̃ = SᵀS + aI, S a sketch of at most 2ℓ rows of the chosen actions.
 
     Frequent directions (Liberty 2013): when the 2ℓ rows are full, the squared singular values are lowered by the
-    ℓ-th of them, which frees half of the rows. The sum ρ of what was taken off bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
+    (ℓ + 1)-th of them, which frees half of the rows. The sum ρ of what was taken off bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
     Without compensation a = λ (SOFUL, Kuzborskij et al. 2019); with it a = λ + ρ (CBSCFD, Chen et al. 2020).
 
     Parameters

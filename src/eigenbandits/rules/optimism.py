@@ -23,7 +23,7 @@ class Optimism(Rule):
 
 
 class ExactOptimism(Rule):
-    """The highest optimistic value over the intersection of two sets, exactly (DESIGN 4.3)."""
+    """The highest optimistic value over the intersection of two sets, exactly (docs/mathematics.md)."""
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the most promising action."""

@@ -85,7 +85,7 @@ class Frame:
         return inside, outside
 
     def leak(self, gram_reading: Array) -> Array:
-        """Return FᵀΣH (q, d), given ΣF: how the coordinates correlate with what they leave out (DESIGN 4.1)."""
+        """Return FᵀΣH (q, d), given ΣF: how the coordinates correlate with what they leave out."""
         dim = self.directions.shape[0]
         cross = gram_reading[:dim].T
         if self.offset is not None:

@@ -18,7 +18,7 @@ SAFETY = 1.25
 
 
 def estimated_error(spectrum: Array, rank: int, vectors: float, safety: float = SAFETY) -> float:
-    """Estimate ‖P̂ − P‖₂ from the sample's own spectrum (DESIGN 4.4).
+    """Estimate ‖P̂ − P‖₂ from the sample's own spectrum (docs/mathematics.md).
 
     To first order the part of the j-th sample eigenvector along the k-th, j ≤ m < k, is a centred random number of
     variance ℓ_j ℓ_k / (n (ℓ_j − ℓ_k)²) (Anderson 1963). ‖P̂ − P‖₂ is the spectral norm of the (m, d − m) matrix of
