@@ -70,8 +70,9 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "auto-cut", {"outside": "cut"}),
     (eb.PSLB, "shrunk", {"rank": 2, "outside": "shrunk"}),
     (eb.PSLB, "shrunk-sampled", {"rule": "sampled", "samples": 30}),
-    (eb.PSLB, "shrunk-thompson", {"rule": "thompson"}),
+    (eb.PSLB, "shrunk-thompson", {"rule": "thompson", "center": "none"}),
     (eb.PSLB, "shrunk-anytime", {"anytime": True, "refresh": "every-round"}),
+    (eb.PSLB, "noise-estimated", {"noise": "estimated"}),
     (eb.PSLB, "soft", {"outside": 2.0}),
     (eb.PSLB, "streaming", {"memory": "streaming"}),
     (eb.PSLB, "streaming-set", {"memory": "streaming", "center": "set", "rank": 2}),
@@ -111,7 +112,7 @@ class Case:
 
     @property
     def center(self) -> str:
-        return str(self.options.get("center", "none"))
+        return str(self.options.get("center", "mean" if self.shrunk else "none"))
 
     @property
     def sketched(self) -> bool:
