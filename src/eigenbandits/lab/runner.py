@@ -43,7 +43,7 @@ def run(
     store = Store(Path(out) if out is not None else Path("results") / experiment.name)
     planned = experiment.plan(store)
     _refuse_main(planned, engine)
-    made = make_engine(engine, workers, scheduler)
+    made = make_engine(engine, store.folder, workers, scheduler)
     with store.locked():
         rows = _rows(experiment, planned)
         last = store.settings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, Queue
 from traceback import format_exception
 from typing import Protocol
@@ -100,13 +101,15 @@ def collect(
             listener.beat(rounds_under_way())
 
 
-def make_engine(name: str, workers: int | None = None, scheduler: str | None = None) -> Engine:
+def make_engine(name: str, scratch: Path, workers: int | None = None, scheduler: str | None = None) -> Engine:
     """Return an engine by its name.
 
     Parameters
     ----------
     name : {"serial", "processes", "dask"}
         This process; many processes (joblib); a cluster (Dask).
+    scratch : Path
+        A folder for a small file while cells run.
     workers : int, optional
         How many processes; one per processor unless told. A cluster that is already running has its own.
     scheduler : str, optional
@@ -122,7 +125,7 @@ def make_engine(name: str, workers: int | None = None, scheduler: str | None = N
         need("lab", "joblib", what="The engine 'processes'")
         from eigenbandits.lab.engines.processes import Processes
 
-        return Processes(count)
+        return Processes(scratch, count)
     if name == "dask":
         need("lab", "distributed", what="The engine 'dask'")
         from eigenbandits.lab.engines.cluster import Cluster

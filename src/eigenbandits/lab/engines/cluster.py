@@ -15,6 +15,8 @@ from eigenbandits.lab.engines.threads import one_thread
 from eigenbandits.lab.words import LabError
 
 _CONNECT_SECONDS = 10
+# After this many looks a cell that is over but has not been heard of is run again.
+OVERDUE = 20
 
 
 class Cluster(Engine):
@@ -46,12 +48,29 @@ class Cluster(Engine):
         by_key = {f"{topic}-{place}": job for place, job in enumerate(jobs)}
         waiting = deque(by_key)
         outcomes, tasks, under_way = Queue[Outcome](), dict[str, Any](), dict[str, int]()
+        overdue = dict[str, int]()
 
         def done(task: Any) -> None:
             job = by_key[task.key]
-            outcomes.put(_outcome(job, task))
-            under_way.pop(job.hash, None)
-            del tasks[task.key]
+            try:
+                outcome = _outcome(job, task)
+            except Exception:
+                return  # The file went down with its worker: `look_after` has the cell run again.
+            if tasks.pop(task.key, None) is not None:
+                outcomes.put(outcome)
+                under_way.pop(job.hash, None)
+
+        def look_after() -> None:
+            """Run again a cell that is over but whose outcome has not come: nobody else would notice."""
+            for key, task in list(tasks.items()):
+                overdue[key] = overdue.get(key, 0) + 1 if task.done() else 0
+                if overdue[key] > OVERDUE:
+                    overdue[key] = 0
+                    done(task)
+                    if key in tasks:
+                        task.cancel(force=True)
+                        del tasks[key]
+                        waiting.append(key)
 
         def heard(event: tuple[float, Any]) -> None:
             under_way[event[1]["cell"]] = event[1]["rounds"]
@@ -69,6 +88,7 @@ class Cluster(Engine):
 
             def feed() -> None:
                 threads = self._threads(client, listener)
+                look_after()
                 while waiting and len(tasks) < max(1, threads):
                     key = waiting.popleft()
                     tasks[key] = client.submit(_work, by_key[key].text, by_key[key].hash, topic, key=key)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -27,27 +26,31 @@ class Processes(Engine):
 
     Parameters
     ----------
+    scratch : Path
+        Where a small file tells how far each worker is.
     workers : int, optional
         How many; one per processor unless told.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, scratch: Path, workers: int | None = None) -> None:
+        self.scratch = scratch
         self.workers = workers or os.cpu_count() or 1
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> Iterator[Outcome]:
         """Run the cells in as many lanes as there are workers."""
         waiting, outcomes, stop = deque(jobs), Queue[Outcome](), Event()
-        with tempfile.TemporaryDirectory(prefix="eigenbandits-") as folder:
-            beats = np.memmap(Path(folder) / "rounds", dtype=np.int64, mode="w+", shape=(min(self.workers, len(jobs)),))
-            lanes = [_Lane(waiting, outcomes, stop, listener, beats, place) for place in range(len(beats))]
+        path = self.scratch / ".rounds"
+        beats = np.memmap(path, dtype=np.int64, mode="w+", shape=(min(self.workers, len(jobs)),))
+        lanes = [_Lane(waiting, outcomes, stop, listener, beats, place) for place in range(len(beats))]
+        for lane in lanes:
+            lane.start()
+        try:
+            yield from collect(outcomes, len(jobs), lambda: int(beats.sum()), listener)
+        finally:
+            stop.set()
             for lane in lanes:
-                lane.start()
-            try:
-                yield from collect(outcomes, len(jobs), lambda: int(beats.sum()), listener)
-            finally:
-                stop.set()
-                for lane in lanes:
-                    lane.end()
+                lane.end()
+            path.unlink(missing_ok=True)
 
 
 class _Lane(Thread):
