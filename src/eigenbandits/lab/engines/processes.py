@@ -13,6 +13,7 @@ from threading import Event, Thread
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenbandits.lab.engines.base import ATTEMPTS, Engine, Job, Listener, Outcome, attempt, collect
 from eigenbandits.lab.engines.threads import ONE_THREAD, one_thread
@@ -40,7 +41,7 @@ class Processes(Engine):
         """Run the cells in as many lanes as there are workers."""
         waiting, outcomes, stop = deque(jobs), Queue[Outcome](), Event()
         path = self.scratch / ".rounds"
-        beats = np.memmap(path, dtype=np.int64, mode="w+", shape=(min(self.workers, len(jobs)),))
+        beats = _open_beats(path, min(self.workers, len(jobs)))
         lanes = [_Lane(waiting, outcomes, stop, listener, beats, place) for place in range(len(beats))]
         for lane in lanes:
             lane.start()
@@ -88,7 +89,7 @@ class _Lane(Thread):
         for tries_left in reversed(range(ATTEMPTS)):
             try:
                 self.worker = self.worker or _start_worker()
-                task = self.worker.submit(_work, job.text, str(self.beats.filename), self.place)
+                task = self.worker.submit(_work, job.text, getattr(self.beats, "filename", None), self.place)
                 return Outcome(job, *task.result())
             except Exception as error:  # how a pool says that its worker is gone has changed between its versions
                 if self.stop.is_set():
@@ -113,9 +114,17 @@ def _prepare() -> None:
     one_thread()
 
 
-def _work(text: str, beats: str, place: int) -> tuple[bytes | None, str, str]:
+def _open_beats(path: Path, workers: int) -> NDArray[np.int64]:
+    """Return how far each worker is, shared with them; on a disk that is full, where they cannot tell, for us alone."""
+    try:
+        return np.memmap(path, dtype=np.int64, mode="w+", shape=(workers,))
+    except OSError:
+        return np.zeros(workers, dtype=np.int64)
+
+
+def _work(text: str, beats: Path | None, place: int) -> tuple[bytes | None, str, str]:
     parent = os.getppid()
-    rounds_done = np.memmap(beats, dtype=np.int64, mode="r+")
+    rounds_done = np.zeros(place + 1) if beats is None else np.memmap(beats, dtype=np.int64, mode="r+")
 
     def beat(rounds: int) -> None:
         if os.getppid() != parent:
