@@ -50,7 +50,7 @@ class PCA(Subspace):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "spectrum", "residual", "mean", "together", "apart"),
+        *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart"),
     )
 
     def __init__(
@@ -85,6 +85,7 @@ class PCA(Subspace):
         self.version = 0
         self.block: Array | None = None
         self.residual = 0.0
+        self.error = 1.0
         self.together = 0.0
         self.apart = 0.0
         self.directions: Array | None = None
@@ -143,7 +144,7 @@ class PCA(Subspace):
     def current(self) -> Frame | None:
         """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
         if self._frame is None and self.directions is not None:
-            self._frame = Frame(self.directions, self.mean, self.intercept, self._error(), self.version, self.spectrum)
+            self._frame = Frame(self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum)
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -169,6 +170,7 @@ class PCA(Subspace):
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
         self.refreshed_at, self.refreshed_set = self.seen, self.sets
+        self.error = self._error()
         self.version += 1
         self._frame = None
 
