@@ -116,6 +116,9 @@ class PlainPSLB(PlainLinear):
     structure: eb.Structure | None = None
     intersect: bool = True
     anytime: bool = False
+    together: float = 0.0
+    apart: float = 0.0
+    frame: tuple[Matrix, Vector] | None = None
 
     def second_moment(self) -> tuple[Matrix, Vector]:
         """Return the second moment of all vectors seen, centred as asked, and the mean that was taken off."""
@@ -141,7 +144,19 @@ class PlainPSLB(PlainLinear):
             [[spectrum[j] * spectrum[k] / (spectrum[j] - spectrum[k]) ** 2 for k in range(m, dim)] for j in range(m)]
         )
         rows, columns = variance.sum(axis=1).max(), variance.sum(axis=0).max()
-        return min(1.0, 1.25 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(count))
+        worth = count / max(1.0, self.together / self.apart) if self.apart else count
+        return min(1.0, 1.25 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(worth))
+
+    def compare(self, actions: Matrix) -> None:
+        """Note in every sixteenth set how much the products z ρ of its actions add up, seen from the last frame."""
+        if self.frame is None or len(self.sets) % 16 or len(actions) < 2:
+            return
+        V, mean = self.frame
+        centred = actions - (actions.mean(axis=0) if self.center == "set" else mean)
+        inside = centred @ V
+        products = [np.outer(z, x - V @ z) for z, x in zip(inside, centred, strict=True)]
+        self.together += float(np.sum(np.sum(products, axis=0) ** 2))
+        self.apart += float(np.sum(np.square(products)))
 
     def read(self, actions: Matrix, own_set: Matrix, V: Matrix, mean: Vector) -> tuple[Matrix, Matrix]:
         """Return the coordinates (n, q) of actions and what these leave out (n, d)."""
@@ -156,9 +171,11 @@ class PlainPSLB(PlainLinear):
     def look(self, actions: Matrix) -> Look:
         """Take in a decision set and return the values of its actions."""
         self.sets.append(actions)
+        self.compare(actions)
         moment, mean = self.second_moment()
         values, vectors = np.linalg.eigh(moment)
         spectrum, V = np.maximum(values[::-1], 0.0), vectors[:, ::-1][:, : self.rank]
+        self.frame = V, mean
         error = self.error(spectrum)
 
         q = self.rank + (self.center != "none")

@@ -76,6 +76,14 @@ def test_every_round_agrees_with_the_twin(options, world, center, intersect):
     assert_agrees(COMMON | options | {"center": center, "intersect": intersect}, decision_sets(world))
 
 
+def test_actions_that_resemble_each_other_are_worth_less_than_their_number():
+    """With rows in pairs of equals every set's products add up to twice what independent ones would."""
+    sets = [np.repeat(actions[:3], 2, axis=0) for actions in decision_sets("plane", count=52)]
+    looks, found = assert_agrees(COMMON | {"center": "none", "intersect": True}, sets)
+    assert found["likeness_within_sets"] > 1.3
+    assert looks[-1].error > 0.0
+
+
 def test_where_the_two_sets_contradict_each_other_the_ambient_one_decides():
     """A plane that is said to be exact, and rewards that it cannot explain: no model fits both sets.
 
@@ -102,7 +110,7 @@ def test_while_the_projection_error_is_vacuous_the_ambient_set_decides():
 
 def test_lazy_refreshes_agree_with_the_twin_at_the_rounds_where_they_fall():
     """Between refreshes the frame is older than the twin's; where it is new, all must agree again."""
-    options = COMMON | {"center": "mean", "intersect": True}
+    options = COMMON | {"center": "mean", "intersect": True, "projection_error": 0.2}
     policy = eb.PSLB(**options, outside="cut", seed=0)
     spy = policy.rule = Spy(policy.rule)
     twin = PlainPSLB(**options)

@@ -76,7 +76,7 @@ def test_values_are_those_of_the_dense_matrix(center, power, refresh, noise):
 
 def test_the_ridges_are_those_of_their_definition():
     # λ_in = 4 R²/S² and λ_out = 3 d R²/S², with R = 0.3 and S = 1.5: R²/S² = 0.04.
-    policy = eb.Policy(PCA(2), Graded(0.3, theta_bound=1.5), Optimism())
+    policy = eb.Policy(PCA(2), Graded(0.3, theta_bound=1.5, anytime=True), Optimism())
     played(policy, rounds=3)
     found = policy.diagnostics()
     assert found["ridge_inside"] == pytest.approx(0.16)

@@ -95,6 +95,19 @@ def test_many_files_change_nothing(case):
     assert to_bytes(steady) == to_bytes(restarted)
 
 
+def test_a_file_holds_everything_at_any_moment(case):
+    """What a policy knows of itself, in whatever phase of its refreshes and repairs, a file made just then knows."""
+    policy = case.make(seed=3)
+    # Rows in pairs, so that the actions of a set are worth less than their number.
+    for count, actions in enumerate(decision_sets(count=70, arms=3), 1):
+        decision = policy.choose(np.repeat(actions, 2, axis=0))
+        policy.learn(decision, reward(decision))
+        if count > 40 and count % 3 == 1:
+            found, again = policy.diagnostics(), from_bytes(to_bytes(policy)).diagnostics()
+            for key, value in found.items():
+                np.testing.assert_array_equal(value, again[key], err_msg=key)
+
+
 def test_a_loaded_policy_shares_nothing_with_the_saved_one(case):
     policy = case.make(seed=3)
     play(policy, decision_sets(count=5))
