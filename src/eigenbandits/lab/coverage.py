@@ -131,7 +131,10 @@ class Witness:
         belief, pca = self.watched.belief, self.watched.subspace
         assert isinstance(belief, Both) and isinstance(pca, PCA)
         self.ambient, self.projected, self.pca = belief.ambient, belief.projected, pca
-        self.graded = Graded(instance.noise, instance.theta_bound, settings.delta)
+        # With δ spent over the rounds the graded set has other ridges, so that there are two of them.
+        known = (instance.noise, instance.theta_bound, settings.delta)
+        self.graded = {anytime: Graded(*known, anytime=anytime) for anytime in (False, True)}
+        self.met = 0
         self.player: Policy = self.watched
         if settings.play == "OFUL":
             self.player = OFUL(noise=instance.noise, theta_bound=instance.theta_bound, delta=settings.delta)
@@ -142,7 +145,8 @@ class Witness:
         """Look at the sets as they stand when the choice is made."""
         decision = self.watched.choose(actions)
         if self.watched.round == 1:
-            self.graded.start(actions.shape[1], self.watched.subspace.scale)
+            for graded in self.graded.values():
+                graded.start(actions.shape[1], self.watched.subspace.scale)
         if self.instance.action_bound is None:
             self.ambient.evidence.note_norms(actions)
         self._look()
@@ -151,7 +155,8 @@ class Witness:
     def learn(self, decision: Decision, reward: float) -> None:
         """Teach everyone the same reward."""
         self.watched.learn(decision, reward)
-        self.graded.learn(decision.action, reward)
+        for graded in self.graded.values():
+            graded.learn(decision.action, reward)
         self.gram += np.multiply.outer(decision.action, decision.action)
         if self.player is not self.watched:
             self.player.learn(decision, reward)
@@ -161,22 +166,22 @@ class Witness:
         return Sighting(self.nearest, self.looseness, self.safety, self.opened)
 
     def _look(self) -> None:
-        theta, ambient, projected, graded = self.instance.theta, self.ambient, self.projected, self.graded
+        theta, ambient, projected = self.instance.theta, self.ambient, self.projected
         distance = self._distance(theta - ambient.center, ambient.penalty)
         for radius in ("logdet", "paper"):
             self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
         frame = self.watched.subspace.current()
         assert frame is not None
-        if frame.version != graded.version:
+        if frame.version != self.met:
             self._meet(frame)
         # ‖φ‖_B in the subspace is ‖V̂φ‖_Z in the whole space.
         basis = frame.directions
         in_subspace = self._distance(basis @ (basis.T @ theta - projected.ellipse(frame).center), projected.penalty)
-        gap, lower = theta - graded.center, np.tril(graded.precision())
-        in_graded = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
-        # Centres and shapes do not depend on how δ is spent nor on ε; the radii do.
-        for anytime in (False, True):
-            projected.anytime = graded.anytime = anytime
+        # Centre and shape do not depend on ε, nor for C_m on how δ is spent; the radii do.
+        for anytime, graded in self.graded.items():
+            projected.anytime = anytime
+            gap, lower = theta - graded.center, np.tril(graded.precision())
+            in_graded = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
             for source, error in self._errors(frame, anytime).items():
                 graded.error = error
                 self._note(Bound("C_p", "", source, anytime), self.tilt, error, vacuous=error >= 1.0)
@@ -188,7 +193,9 @@ class Witness:
 
     def _meet(self, frame: Frame) -> None:
         """Take note of a new frame: how far it is from the truth, and how far it thinks that it may be."""
-        self.graded.adopt(frame)
+        self.met = frame.version
+        for graded in self.graded.values():
+            graded.adopt(frame)
         assert frame.spectrum is not None
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         self.tilt = subspace_distance(frame.directions, self.instance.basis)
