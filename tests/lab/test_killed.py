@@ -8,6 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
 
 import eigenbandits as eb
 
@@ -25,8 +29,9 @@ mean = {kind = "LowRank", dim = 20, rank = 2, arms = 5, mean = 1.0}
 """
 
 
-def start(path, out):
-    script = f"import eigenbandits as eb; eb.Experiment.read({str(path)!r}).run({str(out)!r}, progress='none')"
+def start(path, out, engine="serial"):
+    run = f"run({str(out)!r}, {engine!r}, workers=2, progress='none')"
+    script = f"import eigenbandits as eb; eb.Experiment.read({str(path)!r}).{run}"
     return subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
 
 
@@ -38,6 +43,35 @@ def wait_for_another_cell(process, out, patience=60.0):
     had, end = count(out), time.monotonic() + patience
     while count(out) == had and process.poll() is None and time.monotonic() < end:
         time.sleep(0.002)
+
+
+def children(pid):
+    """The processes that have this one as parent."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see who is left")
+def test_workers_leave_with_the_process_that_started_them(tmp_path):
+    """With 10,000,000 rounds to go they would stay for minutes."""
+    path = tmp_path / "many.toml"
+    path.write_text(MANY.replace("rounds = 400", "rounds = 10_000_000"))
+    process = start(path, tmp_path / "out", "processes")
+    end = time.monotonic() + 60.0
+    while not (tmp_path / "out" / ".rounds").exists() or not any((tmp_path / "out" / ".rounds").read_bytes()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    left = children(process.pid)
+    assert len(left) >= 2
+    process.kill()
+    process.wait(timeout=60)
+    while any(Path(f"/proc/{pid}").exists() for pid in left):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_killed_twice_the_table_is_the_same_bit_for_bit(tmp_path):

@@ -7,9 +7,11 @@ import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from numpy.typing import NDArray
 
 from eigenbandits.lab.engines.base import ATTEMPTS, Engine, Job, Listener, Outcome, attempt, collect
 from eigenbandits.lab.engines.threads import ONE_THREAD, one_thread
+
+_WATCH_SECONDS = 0.5
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Processes(Engine):
@@ -64,6 +69,7 @@ class _Lane(Thread):
         self.waiting, self.outcomes, self.stop, self.listener = waiting, outcomes, stop, listener
         self.beats, self.place = beats, place
         self.worker: Any = None
+        self.process = 0
 
     def run(self) -> None:
         while not self.stop.is_set():
@@ -76,19 +82,21 @@ class _Lane(Thread):
             self.outcomes.put(outcome)
 
     def end(self) -> None:
-        """Stop the worker at once."""
-        while True:
-            if self.worker is not None:
-                self.worker.shutdown(wait=True, kill_workers=True)
-            # The thread may have been about to start its worker: then there is one more to stop.
+        """Stop the worker at once, in the middle of its cell: the pool takes this like any other death."""
+        while self.is_alive():
+            if self.process:
+                with suppress(ProcessLookupError):
+                    os.kill(self.process, _KILL)
             self.join(timeout=0.1)
-            if not self.is_alive():
-                return
+        if self.worker is not None:
+            self.worker.shutdown(wait=True)
 
     def _outcome(self, job: Job) -> Outcome:
         for tries_left in reversed(range(ATTEMPTS)):
             try:
-                self.worker = self.worker or _start_worker()
+                if self.worker is None:
+                    self.worker = _start_worker()
+                    self.process = self.worker.submit(os.getpid).result()
                 task = self.worker.submit(_work, job.text, getattr(self.beats, "filename", None), self.place)
                 return Outcome(job, *task.result())
             except Exception as error:  # how a pool says that its worker is gone has changed between its versions
@@ -96,7 +104,7 @@ class _Lane(Thread):
                     break
                 if not isinstance(error, BrokenExecutor):
                     return Outcome(job, None, f"{type(error).__name__}: {error}")
-                self.worker = None
+                self.worker, self.process = None, 0
                 again = "it is run again" if tries_left else "it is given up"
                 self.listener.note(f"The worker of {job.name} died; only this cell is lost, and {again}.")
         return Outcome(job, None, f"its worker died {ATTEMPTS} times.")
@@ -105,13 +113,23 @@ class _Lane(Thread):
 def _start_worker() -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(max_workers=1, timeout=None, initializer=_prepare, env=ONE_THREAD)
+    return ProcessPoolExecutor(
+        max_workers=1, timeout=None, initializer=_prepare, initargs=(os.getpid(),), env=ONE_THREAD
+    )
 
 
-def _prepare() -> None:
+def _prepare(parent: int) -> None:
     # Ctrl-C reaches every process of the terminal; the one that was started by the user decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_leave_with, args=(parent,), daemon=True).start()
     one_thread()
+
+
+def _leave_with(parent: int) -> None:
+    """End this worker when the process that started it is gone, even by kill -9: nobody will take its results."""
+    while os.getppid() == parent:
+        sleep(_WATCH_SECONDS)
+    os._exit(1)
 
 
 def _open_beats(path: Path, workers: int) -> NDArray[np.int64]:
@@ -123,12 +141,9 @@ def _open_beats(path: Path, workers: int) -> NDArray[np.int64]:
 
 
 def _work(text: str, beats: Path | None, place: int) -> tuple[bytes | None, str, str]:
-    parent = os.getppid()
     rounds_done = np.zeros(place + 1) if beats is None else np.memmap(beats, dtype=np.int64, mode="r+")
 
     def beat(rounds: int) -> None:
-        if os.getppid() != parent:
-            os._exit(1)  # whoever asked for this cell is gone: nobody will take the result
         rounds_done[place] = rounds
 
     return attempt(text, beat)
