@@ -34,11 +34,11 @@ def test_a_frame_reads_actions_as_its_definition_says(seed, dim, data, kind):
     np.testing.assert_allclose(lifted @ frame.reading, z, atol=1e-10)
     assert frame.size == z.shape[1] == frame.reading.shape[1]
     # An ambient parameter ϑ and its shadow φ = Aᵀϑ give the same rewards but for what the coordinates leave out.
-    parameter = rng.standard_normal(lifted.shape[1])
+    parameter = rng.standard_normal((lifted.shape[1],))
     rest = centred - centred @ V @ V.T
     np.testing.assert_allclose(lifted @ parameter, z @ (frame.shadow.T @ parameter) + rest @ parameter[:dim], atol=1e-9)
     # The model in d numbers orders actions as the coordinates' parameter does.
-    phi = rng.standard_normal(frame.size)
+    phi = rng.standard_normal((frame.size,))
     differences: np.ndarray = vectors @ frame.lower(phi) - z @ phi
     np.testing.assert_allclose(differences, np.full(5, differences[0]), atol=1e-9)
     # What leaks: Σ over past actions of z (what they leave out)ᵀ.

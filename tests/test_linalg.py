@@ -1,0 +1,109 @@
+"""Sums of outer products in blocks, and inverses of matrices that rounding has spoilt, against dense NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eigenbandits import linalg
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "add_rows", "adjust", "flush", "reset"]), st.integers(1, 9)), max_size=14
+)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 7), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, -1.0]), STEPS)
+def test_a_sum_in_blocks_is_the_dense_sum(seed, dim, block, sign, steps):
+    rng = np.random.default_rng(seed)
+    total = linalg.SymmetricSum(sign)
+    total.start(dim, block, scale=2.5)
+    expected = 2.5 * np.eye(dim)
+    for kind, count in steps:
+        rows = rng.standard_normal((count, dim))
+        if kind == "add":
+            for row in rows:
+                total.add(row)
+            expected = expected + sign * rows.T @ rows
+        elif kind == "add_rows":
+            total.add_rows(np.asfortranarray(rows))
+            expected = expected + sign * rows.T @ rows
+        elif kind == "adjust":
+            total.adjust(rows, -0.7)
+            expected = expected - 0.7 * rows.T @ rows
+        elif kind == "reset":
+            expected = rows.T @ rows
+            total.reset(np.asfortranarray(np.tril(expected)))
+        else:
+            np.testing.assert_allclose(np.tril(total.flush()), np.tril(expected), atol=1e-9)
+        vector, columns = rng.standard_normal(dim), rng.standard_normal((dim, 3))
+        np.testing.assert_allclose(total.times(vector), expected @ vector, atol=1e-9)
+        np.testing.assert_allclose(total.times_columns(columns), expected @ columns, atol=1e-9)
+    np.testing.assert_allclose(total.full(), expected, atol=1e-9)
+
+
+def test_a_sum_survives_its_state():
+    rng = np.random.default_rng(0)
+    total, copy = linalg.SymmetricSum(), linalg.SymmetricSum()
+    total.start(5, 4)
+    for row in rng.standard_normal((6, 5)):
+        total.add(row)
+    copy.restore(total.state())
+    row = rng.standard_normal(5)
+    total.add(row)
+    copy.add(row)
+    np.testing.assert_array_equal(copy.full(), total.full())
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.floats(1e-6, 1e6))
+def test_inverse_and_whitening_of_sound_matrices(seed, dim, floor):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((dim + 2, dim)) * np.sqrt(floor)
+    matrix = rows.T @ rows + floor * np.eye(dim)
+    vector = rng.standard_normal(dim)
+    half, solution, log_det = linalg.inverse(np.asfortranarray(np.tril(matrix)), floor, vector)
+    expected = np.linalg.inv(matrix)
+    np.testing.assert_allclose(np.tril(half), np.tril(expected), rtol=1e-8, atol=1e-12 / floor)
+    np.testing.assert_allclose(solution, expected @ vector, rtol=1e-8, atol=1e-11 / floor)
+    assert log_det == pytest.approx(np.linalg.slogdet(matrix)[1], rel=1e-9, abs=1e-9)
+    root, log_det = linalg.whitening(matrix, floor)
+    np.testing.assert_allclose(root.T @ root, expected, rtol=1e-8, atol=1e-12 / floor)
+    assert log_det == pytest.approx(np.linalg.slogdet(matrix)[1], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e9, 1e12])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_ridge_lost_in_rounding_is_put_back(size, seed):
+    """x xᵀ + I with ‖x‖² above 1e16: that no eigenvalue is below 1 is known, though the matrix in memory has lost it."""
+    rng = np.random.default_rng(seed)
+    x = size * rng.standard_normal(5)
+    matrix = np.outer(x, x) + np.eye(5)
+    half, solution, log_det = linalg.inverse(np.asfortranarray(np.tril(matrix)), 1.0, 3.0 * x)
+    full = np.tril(half) + np.tril(half, -1).T
+    assert np.linalg.eigvalsh(full).max() <= 1.0 + 1e-6
+    assert log_det >= np.log1p(x @ x) - 1e-6
+    # (x xᵀ + I)⁻¹ 3x = 3x/(1 + ‖x‖²), of which what matters is the product with x.
+    assert x @ solution == pytest.approx(3.0, rel=1e-6)
+    root, log_det = linalg.whitening(matrix, 1.0)
+    assert np.linalg.eigvalsh(root.T @ root).max() <= 1.0 + 1e-6
+    assert log_det >= np.log1p(x @ x) - 1e-6
+
+
+def test_products_in_single_precision_come_back_in_double():
+    rng = np.random.default_rng(1)
+    vectors, columns = rng.standard_normal((4, 6)), rng.standard_normal((6, 2))
+    single: Any = vectors.astype(np.float32)
+    for found, expected in (
+        (linalg.project(single, columns), vectors @ columns),
+        (linalg.square_norms(single), np.sum(vectors**2, axis=1)),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_largest_eigenvalue():
+    matrix = np.diag([1.0, 5.0, 3.0])
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
+    assert linalg.largest_eigenvalue(turn @ matrix @ turn.T) == pytest.approx(5.0)
