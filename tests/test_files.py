@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,7 +205,8 @@ def test_a_policy_of_ones_own(tmp_path):
 
 
 def test_a_parameter_that_cannot_be_saved_is_named(tmp_path):
-    policy = eb.Policy(eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.Optimism(), seed=np.random.SeedSequence(3))
+    seed: Any = np.random.SeedSequence(3)
+    policy = eb.Policy(eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.Optimism(), seed=seed)
     with pytest.raises(TypeError, match="a parameter of type SeedSequence cannot be saved"):
         policy.save(tmp_path / "policy")
     assert list(tmp_path.iterdir()) == []
