@@ -90,6 +90,18 @@ def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     assert f" 1.1: {share:.1f} %" in result.stdout
 
 
+def test_coverage_leaves_the_theorem_out_where_it_does_not_apply():
+    small = ("--rounds", 5, "--seeds", 1, "--dim", 6, "--rank", 2, "--arms", 4, "--workers", 1)
+    result = invoke("coverage", *small, "--vectors", "heavy")
+    assert result.exit_code == 0, result.output
+    assert "ε estimated fell below 1" in result.stdout
+    assert "ε theorem" not in result.stdout
+    assert "t_w" not in result.stdout
+    # Dashes stand for the theorem's share, looseness and nearest approach.
+    first = next(line for line in result.stdout.splitlines() if line.startswith("C_m sharp"))
+    assert first.split().count("–") == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
