@@ -88,7 +88,14 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     script = "from eigenbandits.cli import main; main()"
     command = [sys.executable, "-c", script, "run", "long.toml", "--engine", "processes", "--workers", "2"]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ,
+        # Tests that run in the background of a shell inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     first = process.stderr.readline()
