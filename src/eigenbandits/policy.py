@@ -55,7 +55,8 @@ class Decision:
         """The model θ̃ (d,) that the choice followed, computed when asked for."""
         if self._model is None:
             raise ValueError("this decision carries no model; only decisions that come from choose() do.")
-        return self._model()
+        # A copy, since what stands behind it may be the belief's own.
+        return np.array(self._model())
 
 
 class Policy(Component):

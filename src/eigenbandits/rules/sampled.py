@@ -29,4 +29,6 @@ class SampledOptimism(Rule):
         models = view.boundary(self.samples, rng)
         which, index = np.unravel_index(int(models.values.argmax()), models.values.shape)
         row, chosen = int(which), int(index)
-        return Choice(chosen, float(models.values[row, chosen]), lambda: models.vector(row))
+        # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
+        model = models.vector(row)
+        return Choice(chosen, float(models.values[row, chosen]), lambda: model)

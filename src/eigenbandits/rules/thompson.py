@@ -31,4 +31,6 @@ class Thompson(Rule):
         winners = models.values.argmax(axis=1)
         index = int(winners[0])
         propensity = float(np.mean(winners == index)) if self.propensity_draws else None
-        return Choice(index, float(models.values[0, index]), lambda: models.vector(0), propensity)
+        # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
+        model = models.vector(0)
+        return Choice(index, float(models.values[0, index]), lambda: model, propensity)
