@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,26 @@ def test_an_interrupted_write_leaves_the_old_file(policy, tmp_path, monkeypatch,
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
     eb.load(path)
+
+
+def test_what_is_put_in_place_was_on_the_disk_whole(tmp_path, monkeypatch):
+    """In this order: all bytes handed to the system, told to go to the disk, then renamed."""
+    events: list[tuple[str, int]] = []
+    sync, replace = os.fsync, Path.replace
+
+    def noted_sync(descriptor):
+        events.append(("sync", os.fstat(descriptor).st_size))
+        sync(descriptor)
+
+    def noted_replace(source, target):
+        events.append(("replace", 0))
+        return replace(source, target)
+
+    monkeypatch.setattr("os.fsync", noted_sync)
+    monkeypatch.setattr(Path, "replace", noted_replace)
+    # Few enough bytes to stay in Python's own buffer, if nobody sees to it.
+    files.write_whole(tmp_path / "note", b"twenty bytes of text")
+    assert events[:2] == [("sync", 20), ("replace", 0)]
 
 
 def test_an_interruption_by_hand_leaves_the_old_file(policy, tmp_path, monkeypatch):

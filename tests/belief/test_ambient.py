@@ -136,6 +136,28 @@ def test_without_noise_theta_is_in_the_set_for_certain():
         assert math.sqrt(miss @ Z @ miss) <= belief.omega() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e6, 1e7, 1e8])
+def test_what_was_learned_is_known_however_small_the_ridge(scale):
+    """Actions of up to 1e8 times the root of the ridge, without noise: from d of them on θ* is known in every round.
+
+    Rank-one updates of Z⁻¹ lose all digits on the way; the estimates must not.
+    """
+    rng = np.random.default_rng(8)
+    actions = scale * rng.standard_normal((60, DIM))
+    theta = rng.standard_normal(DIM) / scale
+    belief = Ambient(noise=0.0, ridge=1.0)
+    belief.start(DIM)
+    for count, action in enumerate(actions, 1):
+        belief.learn(action, float(action @ theta))
+        if count > 2 * DIM:
+            view = belief.view(actions[:count], DIM, None, 1)
+            np.testing.assert_allclose(view.estimates(), actions[:count] @ theta, rtol=1e-3, atol=1e-3)
+            past = actions[:count] / scale
+            squares = np.einsum("ij,ji->i", past, np.linalg.solve(past.T @ past, past.T))
+            found = (view.uppers() - view.estimates()) / view.omega
+            np.testing.assert_allclose(found, np.sqrt(squares), rtol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [

@@ -129,6 +129,18 @@ def test_a_model_asked_for_late_is_the_one_asked_for_at_once(case):
         np.testing.assert_array_equal(decision.model, model)
 
 
+def test_a_model_is_the_callers_to_keep(case):
+    policy = case.make(seed=3)
+    play(policy, decision_sets(count=3))
+    decision = policy.choose(PROBE)
+    before = to_bytes(policy)
+    model = decision.model
+    kept = model.copy()
+    model[:] = np.nan
+    np.testing.assert_array_equal(decision.model, kept)
+    assert to_bytes(policy) == before
+
+
 def test_the_model_explains_the_choice(case):
     """The optimistic value is what the model promises, up to what the subspace may miss and what was taken off."""
     policy = case.make(seed=3)
