@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import TypeVar
 
 from eigenbandits.inputs import whole
+from eigenbandits.lab.engines.threads import ONE_THREAD
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Progress = Callable[[int, int], object]
-
-_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def spread(
@@ -52,7 +53,7 @@ def spread(
     # Fresh processes, not forks: BLAS reads how many threads it may use when it is loaded.
     with (
         _one_blas_thread(),
-        ProcessPoolExecutor(min(workers, len(jobs)), mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), _prepare) as pool,
     ):
         futures = [pool.submit(function, job) for job in jobs]
         try:
@@ -65,11 +66,24 @@ def spread(
     return [future.result() for future in futures]
 
 
+def _prepare() -> None:
+    """Leave Ctrl-C to the process that started this one, and end with it, even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def leave() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    Thread(target=leave, daemon=True).start()
+
+
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
     """Let processes started meanwhile use one thread each: the matrices are small, and the processes many."""
-    before = {name: os.environ.get(name) for name in _BLAS_THREADS}
-    os.environ.update(dict.fromkeys(_BLAS_THREADS, "1"))
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:
