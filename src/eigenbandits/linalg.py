@@ -12,6 +12,9 @@ from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
 
+# xᵀy of two vectors as a float: in every round, and for a fifth of what NumPy's operator costs on short vectors.
+dot = blas.ddot
+
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
 

@@ -167,17 +167,9 @@ class Policy(Component):
 
     def _decision(self, choice: Choice, array: Array, center: Array | None, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()
-        action.flags.writeable = False
-        return Decision(
-            index=choice.index,
-            action=action,
-            round=round_,
-            estimate=estimate,
-            upper=choice.upper,
-            propensity=choice.propensity,
-            center=center if self.subspace.center == "set" else None,
-            _model=choice.model,
-        )
+        action.setflags(write=False)
+        own = center if self.subspace.center == "set" else None
+        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, own, choice.model)
 
     def learn(self, action: Decision | ArrayLike, reward: float) -> None:
         """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""

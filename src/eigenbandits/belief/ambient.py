@@ -89,16 +89,16 @@ class Ambient(RidgeBelief):
         """Add one reward by the Sherman–Morrison formula."""
         self.evidence.add(action, reward)
         solved = self._solve(action)
-        gain = float(action @ solved)
+        gain = linalg.dot(action, solved)
         self._remember(action)
         self.since_repair += 1
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
-        lost = gain < 16.0 * _ROUNDING * self.largest * float(action @ action)
+        lost = gain < 16.0 * _ROUNDING * self.largest * linalg.dot(action, action)
         if not lost:
             self.inverse.add(solved / math.sqrt(1.0 + gain))
             # A new array, not an update in place: decisions already handed out may still refer to the old one.
-            self.center = self.center + solved * ((reward - float(action @ self.center)) / (1.0 + gain))
+            self.center = self.center + solved * ((reward - linalg.dot(action, self.center)) / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
@@ -110,7 +110,7 @@ class Ambient(RidgeBelief):
         """Return Z⁻¹x, which choosing the action has often found already."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
-        if known is not None and solved is not None and bool((known == action).all()):
+        if known is not None and solved is not None and known.tobytes() == action.tobytes():
             return solved
         return self.inverse.times(action)
 
@@ -244,8 +244,8 @@ class AmbientView(View):
         if index not in self._known:
             action = self.lifted[index].astype(np.float64, copy=False)
             solved = self._solved[index] = self.belief.inverse.times(action)
-            width = math.sqrt(max(float(action @ solved), 0.0))
-            self._known[index] = float(action @ self._center) + self.omega * width
+            width = math.sqrt(max(linalg.dot(action, solved), 0.0))
+            self._known[index] = linalg.dot(action, self._center) + self.omega * width
         return self._known[index]
 
     def expect(self, index: int) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from eigenbandits import linalg
 from eigenbandits.component import Component
@@ -42,7 +43,8 @@ class Evidence(Component):
         """Add one lifted action and its reward."""
         if not self.slim:
             self.gram.add(action)
-        self.moment += reward * action
+        # In place.
+        self.moment = blas.daxpy(action, self.moment, a=reward)
         self.squares += reward * reward
         self.count += 1
 

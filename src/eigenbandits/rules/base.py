@@ -14,7 +14,8 @@ from eigenbandits.component import Component
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+# Not frozen: one is made in every round, and that would triple its cost.
+@dataclass(slots=True, eq=False)
 class Choice:
     """What a rule decided: the index, its optimistic value, the model behind it, and how likely the choice was."""
 

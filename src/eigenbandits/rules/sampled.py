@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from eigenbandits import inputs
+from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import View
+from eigenbandits.rules import sampled_ambient
 from eigenbandits.rules.base import Choice, Rule
 
 
@@ -26,7 +30,8 @@ class SampledOptimism(Rule):
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the favourite of the most optimistic model drawn."""
-        models = view.boundary(self.samples, rng)
+        draw = partial(sampled_ambient.boundary, view) if isinstance(view, AmbientView) else view.boundary
+        models = draw(self.samples, rng)
         which, index = np.unravel_index(int(models.values.argmax()), models.values.shape)
         row, chosen = int(which), int(index)
         # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
