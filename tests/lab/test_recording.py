@@ -145,3 +145,32 @@ def test_a_watched_policy_is_replayed_without_trace_too():
     plain = eb.run(eb.PSLB(noise=0.1, seed=0), replay, 200)
     watched = eb.run(Watched(eb.PSLB(noise=0.1, seed=0), replay.instance(0), Record()), replay, 200)
     np.testing.assert_array_equal(watched.rewards, plain.rewards)
+
+
+class SelfMarking:
+    """An instance that marks many models at once: its mark is the first number of the model."""
+
+    def __init__(self, inner, examples):
+        self.inner, self.examples, self.asked = inner, examples, []
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def accuracy(self, models, images=None):
+        self.asked.append((models.shape, images))
+        return models[:, 0]
+
+
+@pytest.mark.parametrize(("accuracy", "images"), [(50, None), (20, 20)])
+def test_an_instance_that_marks_models_itself_is_asked_once(accuracy, images):
+    instance = SelfMarking(LowRank(dim=6, rank=2, arms=4).instance(0), examples=50)
+    watched = Watched(eb.OFUL(noise=0.5), instance, Record(points=4, diagnostics=False, accuracy=accuracy))
+    models = []
+    choose = watched.choose
+    watched.choose = lambda actions: models.append(choose(actions)) or models[-1]
+    found = eb.run(watched, instance, 8, diagnose_at=[2, 4, 6, 8])
+    watched.mark(found)
+    assert instance.asked == [((4, 6), images)]
+    assert {t: seen["accuracy"] for t, seen in found.diagnostics.items()} == {
+        t: models[t - 1].model[0] for t in (2, 4, 6, 8)
+    }

@@ -108,6 +108,7 @@ def play(text: str, beat: Beat = lambda rounds: None) -> bytes:
     looks = cell.record.rounds(cell.rounds) if cell.record.diagnostics or cell.record.accuracy else []
     started = monotonic()
     trace = run(watched, instance, cell.rounds, cell.seed, looks, _progress(beat))
+    watched.mark(trace)
     made = {
         "hash": cell.hash,
         "identity": cell.identity(),

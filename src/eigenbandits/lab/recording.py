@@ -36,7 +36,8 @@ class Record:
         Whether the policy's diagnostics are kept at these rounds: rank, projection error, radii …
     accuracy : int
         Decision sets on which the model that the policy followed is examined: the share in which it ranks an action
-        of the highest value first. 0 leaves it out.
+        of the highest value first. 0 leaves it out. They are the first ones of the instance, unless it has an
+        ``accuracy(models, images=None)`` of its own, which is asked once for all models of a run.
 
     Examples
     --------
@@ -88,6 +89,7 @@ class Watched:
         self._record = record
         self._instance = instance
         self._exam = Exam(instance, record.accuracy)
+        self._models: list[Array] = []
         self._decision: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -110,8 +112,22 @@ class Watched:
             }
             found |= true_projection_error(self.policy, self._instance)
         if self._record.accuracy and hasattr(self._decision, "model"):
-            found |= self._exam.mark(self._decision.model)
+            if hasattr(self._instance, "accuracy"):
+                self._models.append(self._decision.model)
+            else:
+                found |= self._exam.mark(self._decision.model)
         return found
+
+    def mark(self, trace: Trace) -> None:
+        """Add the accuracy of all models that were looked at, where the instance marks many models in one pass."""
+        if not self._models:
+            return
+        examples, asked = int(getattr(self._instance, "examples", 0)), self._record.accuracy
+        marked = self._instance.accuracy(  # type: ignore[attr-defined]
+            np.array(self._models), images=asked if asked < examples else None
+        )
+        for round_, share in zip(sorted(trace.diagnostics), marked, strict=True):
+            trace.diagnostics[round_] = {**trace.diagnostics[round_], "accuracy": float(share)}
 
 
 class Exam:
