@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 PRUNE = 256
 # The ridge that closes the intercept's coordinate, in units of λ_out.
 CLOSED = 1e4
+# Twice the log Bayes factor that opens it: strong evidence, since where θ* is one direction all chosen actions lie on
+# one side of it, and an intercept explains the first rewards just as well.
+STRONG = 8.0
 # How steeply the ridge may rise along the spectrum inside the span; of equals the first is taken.
 POWERS = (3, 2, 1, 0)
 # Rewards that it takes to estimate the noise.
@@ -240,7 +243,7 @@ class Graded(Ambient):
         return log_det
 
     def _wants_intercept(self) -> bool:
-        """Whether the rewards are likelier with an intercept than without (the Bayes factor of its coordinate).
+        """Whether the rewards are much likelier with an intercept than without (the Bayes factor of its coordinate).
 
         An intercept that is not needed blurs what is learned about the directions that chosen actions share; one that
         is needed and missing does worse. With g the information about the coordinate and h its score, both after all
@@ -255,7 +258,8 @@ class Graded(Ambient):
         spread = float(self.inverse.times(unit)[-1])
         score = float(self.center[-1]) / spread
         known = max(1.0 / spread - float(self.ridges[-1]), 0.0)
-        return (score / self._noise) ** 2 / (self.inner + known) > math.log1p(known / self.inner)
+        factor = (score / self._noise) ** 2 / (self.inner + known) - math.log1p(known / self.inner)
+        return factor > STRONG
 
     def _size_ridges(self) -> None:
         self.inner = self.inside * self.unit
