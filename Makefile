@@ -33,7 +33,7 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[dev,cli,plot,lab,digits,images,docs]"
+	$(PIP) install --quiet --editable ".[dev,cli,plot,lab,digits,images,serve-postgres,docs]"
 	@touch $@ $(VENV)/.installed-demo
 
 demo: $(VENV)/.installed-demo
