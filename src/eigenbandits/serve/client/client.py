@@ -1,0 +1,354 @@
+"""`Client`: decisions, rewards and all else that the service offers, as calls of Python."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from numpy.typing import ArrayLike
+
+from eigenbandits.files import write_whole
+from eigenbandits.serve.client.transport import Transport
+from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ServedDecision:
+    """A decision that the service has made and put on disk.
+
+    Attributes
+    ----------
+    decision
+        Its id: hand it back with the reward.
+    index
+        Which of the actions, or of the items asked for, was chosen.
+    item
+        The id of the chosen item, where there is a catalogue.
+    round
+        The policy's round, from 1.
+    estimate
+        The estimated value.
+    upper
+        The optimistic (or sampled) value that won.
+    propensity
+        The probability of the choice, where the rule is randomised.
+    """
+
+    decision: str
+    index: int
+    item: str | None
+    round: int
+    estimate: float
+    upper: float
+    propensity: float | None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        """Return it from the service's words; what a newer service adds is left out."""
+        known: dict[str, Any] = {name: answer.get(name) for name in cls.__dataclass_fields__}
+        return cls(**known)
+
+
+class Client:
+    """Talks to `eigenbandits serve`, from any number of threads.
+
+    A call that fails for a passing reason (no connection, too busy, shutting down) is sent again until `patience` has
+    run out. Nothing is done twice by that: every decision is asked for under an id of its own, and the service counts
+    a reward once.
+
+    Parameters
+    ----------
+    url
+        Where the service listens.
+    key
+        The API key; None where the service has none.
+    timeout
+        Seconds that one attempt may take.
+    patience
+        Seconds after which no further attempt is made; 0 makes a single one.
+
+    Raises
+    ------
+    ServiceError
+        Every call; its subclasses say what can be done about it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from eigenbandits.serve import Client, Settings, running
+    >>> with TemporaryDirectory() as folder, running(Settings(folder=folder, port=0)) as server:
+    ...     with Client(server.url) as client:
+    ...         policy = client.create_policy("news", parameters={"noise": 0.5, "seed": 0})
+    ...         made = client.decide("news", [[1.0, 0.0], [0.0, 3.0]])
+    ...         made.index, client.reward("news", made.decision, 1.0), client.reward("news", made.decision, 1.0)
+    (1, 'learned', 'repeated')
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8765",
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        patience: float = 30.0,
+    ) -> None:
+        self._transport = Transport(url, key, timeout, patience)
+
+    def __repr__(self) -> str:
+        return f"Client({self._transport.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next call opens a new one."""
+        self._transport.close()
+
+    # Policies
+
+    def create_policy(
+        self,
+        name: str,
+        algorithm: str = "PSLB",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        catalogue: str | None = None,
+        time_to_live: float | None = None,
+        default_reward: float | None = None,
+        **more: Any,
+    ) -> Body:
+        """Create a policy, or find the very same one there already.
+
+        Parameters
+        ----------
+        name
+            Small letters, digits, - and _.
+        algorithm
+            The name of one of the library's policies.
+        parameters
+            Its parameters, such as ``{"noise": 0.5}``.
+        catalogue
+            The catalogue whose items it chooses from; None for actions that come with each request.
+        time_to_live
+            Seconds after which a decision waits no longer for its reward.
+        default_reward
+            What such a decision is taken to have earned; None leaves it out.
+        **more
+            Whatever else the service takes.
+        """
+        body: Body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
+        body |= {"catalogue": catalogue, "time_to_live": time_to_live, "default_reward": default_reward}
+        return self._ask("POST", "/v1/policies", body | more)
+
+    def policies(self) -> list[Body]:
+        """Return all policies, with their counts of decisions and rewards."""
+        return list(self._ask("GET", "/v1/policies")["policies"])
+
+    def policy(self, name: str) -> Body:
+        """Return one policy."""
+        return self._ask("GET", _policy(name))
+
+    def delete_policy(self, name: str) -> None:
+        """Delete a policy with its log."""
+        self._transport.send("DELETE", _policy(name), again=False)
+
+    # Decisions and rewards
+
+    def decide(
+        self,
+        policy: str,
+        actions: ArrayLike | None = None,
+        *,
+        query: ArrayLike | None = None,
+        items: Sequence[str] | None = None,
+        request: str | None = None,
+    ) -> ServedDecision:
+        """Have the policy choose one of some actions, or one item of its catalogue.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        actions
+            (K, d) vectors, for a policy without a catalogue.
+        query
+            (d,) vector, for a policy with one; None offers the items as they are.
+        items
+            The ids to choose from; None for all items.
+        request
+            An id of your own for this request: the same id gives the same decision. By default one is made up for
+            each call, so that an answer lost on the way does not lead to a second decision.
+        """
+        name = request or secrets.token_hex(8)
+        path = _policy(policy) + "/decide"
+        if actions is None:
+            return ServedDecision.of(self._ask("POST", path, _decide_body(None, query, items, name)))
+        _refuse_both(query, items)
+        array = as_float32(actions, 2, "actions")
+        asked: dict[str, str | int] = {"dim": array.shape[1], "request": name}
+        return ServedDecision.of(self._transport.send("POST", path, array.tobytes(), query=asked).json())
+
+    def decide_many(
+        self, policy: str, requests: Iterable[Mapping[str, Any]], *, batch: int = 1000
+    ) -> list[ServedDecision]:
+        """Decide for many requests in few calls, all against the belief as it stands.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        requests
+            For each decision the arguments of `decide` by name: ``{"actions": …}``, or ``{"query": …, "items": …}``,
+            and ``"request"`` where you have an id of your own.
+        batch
+            How many go into one call.
+        """
+        bodies = [
+            _decide_body(one.get("actions"), one.get("query"), one.get("items"), one.get("request") or made)
+            for one, made in ((one, secrets.token_hex(8)) for one in requests)
+        ]
+        path = _policy(policy) + "/decide/batch"
+        parts = (self._ask("POST", path, {"requests": bodies[i : i + batch]}) for i in range(0, len(bodies), batch))
+        return [ServedDecision.of(one) for part in parts for one in part["decisions"]]
+
+    def reward(self, policy: str, decision: str, reward: float) -> str:
+        """Hand in the reward of a decision; return "learned", or "repeated" where the service had it already."""
+        body = {"decision": decision, "reward": float(reward)}
+        return str(self._ask("POST", _policy(policy) + "/reward", body)["status"])
+
+    def reward_many(self, policy: str, rewards: Mapping[str, float], *, batch: int = 1000) -> list[Body]:
+        """Hand in many rewards by decision; return for each, in order, what became of it.
+
+        A reward that is refused does not hold up the others: its entry has the status "refused" and an "error".
+        """
+        pairs = [{"decision": decision, "reward": float(reward)} for decision, reward in rewards.items()]
+        path = _policy(policy) + "/reward/batch"
+        parts = (self._ask("POST", path, {"rewards": pairs[i : i + batch]}) for i in range(0, len(pairs), batch))
+        return [one for part in parts for one in part["results"]]
+
+    # Looking
+
+    def diagnostics(self, policy: str) -> Body:
+        """Return what the policy knows about itself: rank, spectrum, radii, warnings."""
+        return dict(self._ask("GET", _policy(policy) + "/diagnostics")["diagnostics"])
+
+    def history(self, policy: str, seconds: int = 3600) -> Body:
+        """Return decisions and rewards over time."""
+        return self._ask("GET", _policy(policy) + "/history", query={"seconds": seconds})
+
+    def status(self) -> Body:
+        """Return how the service fares: readiness, uptime, latency."""
+        return self._ask("GET", "/v1/status")
+
+    def export(self, policy: str, path: str | PathLike[str], *, columns: str = "log") -> None:
+        """Write the policy's log to a Parquet file; "log" for off-policy evaluation, "all" for every column."""
+        asked: dict[str, str | int] = {"columns": columns}
+        answer = self._transport.send("GET", _policy(policy) + "/export", query=asked, accept="*/*")
+        write_whole(path, answer.body)
+
+    # Catalogues
+
+    def create_catalogue(
+        self, name: str, ids: Sequence[str], vectors: ArrayLike, *, center: str = "both", mean: ArrayLike | None = None
+    ) -> Body:
+        """Upload a catalogue, or find the very same one there already.
+
+        Parameters
+        ----------
+        name
+            Small letters, digits, - and _.
+        ids
+            n names, one for each item.
+        vectors
+            (n, d), one row for each item.
+        center
+            What the mean is taken off before a query and an item are multiplied: "both", "items" or "none".
+        mean
+            (d,) to take off; None for the mean of these items.
+        """
+        body = {"ids": list(ids), **matrix_fields(vectors, "vectors"), "center": center}
+        if mean is not None:
+            body["mean"] = in_base64(as_float32(mean, 1, "mean"))
+        return self._ask("PUT", _catalogue(name), body)
+
+    def catalogues(self) -> list[Body]:
+        """Return all catalogues."""
+        return list(self._ask("GET", "/v1/catalogues")["catalogues"])
+
+    def items(self, catalogue: str) -> list[str]:
+        """Return the ids of a catalogue's items."""
+        found: list[str] = []
+        while True:
+            asked: dict[str, str | int] = {"limit": 1000} | ({"after": found[-1]} if found else {})
+            page = self._ask("GET", _catalogue(catalogue) + "/items", query=asked)["ids"]
+            found += page
+            if len(page) < 1000:
+                return found
+
+    def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Body:
+        """Add items to a catalogue, or replace those that are there."""
+        body = {"ids": list(ids), **matrix_fields(vectors, "vectors")}
+        return self._ask("POST", _catalogue(catalogue) + "/items", body)
+
+    def remove_items(self, catalogue: str, ids: Sequence[str]) -> Body:
+        """Take items out of a catalogue; decisions for them still get their rewards."""
+        return self._ask("POST", _catalogue(catalogue) + "/items/delete", {"ids": list(ids)})
+
+    def delete_catalogue(self, name: str) -> None:
+        """Delete a catalogue that no policy uses."""
+        self._transport.send("DELETE", _catalogue(name), again=False)
+
+    # Keys
+
+    def create_key(self, name: str, scopes: Sequence[str]) -> Body:
+        """Create a key with scopes out of "decide", "reward" and "admin"; it is shown this once."""
+        body = {"name": name, "scopes": list(scopes)}
+        return dict(self._transport.send("POST", "/v1/keys", body, again=False).json())
+
+    def keys(self) -> list[Body]:
+        """Return all keys, without what they are."""
+        return list(self._ask("GET", "/v1/keys")["keys"])
+
+    def revoke_key(self, id: str) -> None:
+        """Make a key worthless."""
+        self._transport.send("DELETE", f"/v1/keys/{quote(id, safe='')}")
+
+    def _ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str | int] | None = None) -> Body:
+        return dict(self._transport.send(method, path, body, query=query).json())
+
+
+def _policy(name: str) -> str:
+    return f"/v1/policies/{quote(name, safe='')}"
+
+
+def _catalogue(name: str) -> str:
+    return f"/v1/catalogues/{quote(name, safe='')}"
+
+
+def _refuse_both(query: ArrayLike | None, items: Sequence[str] | None) -> None:
+    if query is not None or items is not None:
+        raise ValueError("actions came together with query or items; give the one or the other.")
+
+
+def _decide_body(actions: ArrayLike | None, query: ArrayLike | None, items: Sequence[str] | None, request: str) -> Body:
+    body: Body = {"request": request}
+    if actions is not None:
+        _refuse_both(query, items)
+        return body | matrix_fields(actions, "actions")
+    if query is not None:
+        body["query"] = in_base64(as_float32(query, 1, "query"))
+    if items is not None:
+        body["items"] = list(items)
+    return body

@@ -1,0 +1,174 @@
+"""HTTP with kept connections, time limits and retries, on the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from eigenbandits.inputs import number
+from eigenbandits.serve.client.errors import ServiceError, UnavailableError, error_class
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+JSON, BINARY = "application/json", "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: the status, the headers under lower-case names, and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body as a JSON value; nothing where there is none."""
+        return json.loads(self.body) if self.body else None
+
+
+class Transport:
+    """Sends requests to one service, from any number of threads.
+
+    Parameters
+    ----------
+    url
+        Where the service is; a path in it is put before every path asked for.
+    key
+        The API key, sent as a bearer token.
+    timeout
+        Seconds that one attempt may take.
+    patience
+        Seconds after which no further attempt is made; 0 makes a single one.
+    """
+
+    def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, patience: float = 30.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url is {url!r}; expected something like http://127.0.0.1:8765.")
+        if parts.username or parts.query or parts.fragment:
+            raise ValueError("url holds more than a scheme, a host, a port and a path; hand the key in as `key`.")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._prefix = parts.path.rstrip("/")
+        self.url = f"{parts.scheme}://{parts.netloc}{self._prefix}"
+        self.timeout = number(timeout, "timeout", above=0.0)
+        self.patience = number(patience, "patience", least=0.0)
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        # Appending to and popping from a deque is atomic: no lock is needed.
+        self._idle: deque[HTTPConnection] = deque()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        again: bool = True,
+        accept: str = JSON,
+    ) -> Answer:
+        """Send a request until it is answered, and return the answer or raise what it says.
+
+        Parameters
+        ----------
+        method, path
+            What to do, and where.
+        body
+            Bytes, sent as they are; anything else is sent as JSON, None as nothing.
+        query
+            Parameters behind the question mark.
+        again
+            Whether the request does no harm when it arrives twice; if not, it is sent again only where the service
+            itself has said that it did nothing.
+        accept
+            The kind of answer that is wanted.
+        """
+        headers = self._headers | {"Accept": accept}
+        content: bytes | None = None
+        if body is not None:
+            binary = isinstance(body, bytes | bytearray | memoryview)
+            content = bytes(body) if binary else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+            headers["Content-Type"] = BINARY if binary else JSON
+        target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
+        stop = time.monotonic() + self.patience
+        pause = FIRST_PAUSE
+        while True:
+            wait = pause * random.uniform(0.5, 1.0)
+            try:
+                answer = self._attempt(method, target, content, headers, again)
+            except (OSError, HTTPException) as error:
+                if not again or time.monotonic() + wait > stop:
+                    reason = str(error) or type(error).__name__
+                    raise UnavailableError(
+                        f"{self.url} did not answer {method} {path} ({reason}); see whether the service runs there."
+                    ) from error
+            else:
+                if answer.status < 400:
+                    return answer
+                wait = max(wait, _asked_for(answer))
+                if answer.status not in (429, 503) or time.monotonic() + wait > stop:
+                    raise _refusal(answer, method, path)
+            time.sleep(wait)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _attempt(
+        self, method: str, target: str, content: bytes | None, headers: Mapping[str, str], again: bool
+    ) -> Answer:
+        # A kept connection may have been closed by the service in the meantime, which shows only once it is used; a
+        # request that must not arrive twice gets a new one.
+        if again and self._idle:
+            with suppress(ConnectionError):
+                return self._exchange(self._idle.pop(), method, target, content, headers)
+        return self._exchange(self._connect(), method, target, content, headers)
+
+    def _connect(self) -> HTTPConnection:
+        kind = HTTPSConnection if self._secure else HTTPConnection
+        return kind(self._host, self._port, timeout=self.timeout)
+
+    def _exchange(
+        self, connection: HTTPConnection, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        try:
+            # A body that is too large is refused before all of it is sent: the answer is there to be read.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, target, content, dict(headers))
+            response = connection.getresponse()
+            answer = Answer(
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+            )
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return answer
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _asked_for(answer: Answer) -> float:
+    """Return the seconds that the service asks to wait, as far as it says so in a number."""
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isdecimal() else 0.0
+
+
+def _refusal(answer: Answer, method: str, path: str) -> ServiceError:
+    kind = error_class(answer.status)
+    try:
+        error = answer.json()["error"]
+        message, code, field = str(error["message"]), str(error["code"]), error.get("field")
+    except (ValueError, KeyError, TypeError):
+        # Not the service's own words: something stands between it and this client.
+        message, code, field = f"{method} {path} was answered with status {answer.status} and no reason.", "", None
+    return kind(message, status=answer.status, code=code, field=field, request_id=answer.headers.get("x-request-id"))
