@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits import belief, environments, rules, subspace, theory
+from eigenbandits import belief, environments, features, rules, subspace, theory
 from eigenbandits.algorithms import (
     CBRAP,
     CBSCFD,
@@ -50,6 +50,7 @@ __all__ = [
     "audit",
     "belief",
     "environments",
+    "features",
     "load",
     "rules",
     "run",

@@ -3,6 +3,7 @@
 from eigenbandits.environments.base import Environment, Instance, Round
 from eigenbandits.environments.classification import Classification, ClassificationInstance
 from eigenbandits.environments.digits import Digits
+from eigenbandits.environments.images import Images, ImagesInstance
 from eigenbandits.environments.log import Log
 from eigenbandits.environments.low_rank import LowRank, LowRankInstance
 from eigenbandits.environments.offpolicy import Estimate
@@ -14,6 +15,8 @@ __all__ = [
     "Digits",
     "Environment",
     "Estimate",
+    "Images",
+    "ImagesInstance",
     "Instance",
     "Log",
     "LoggedRound",

@@ -1,0 +1,31 @@
+"""`eigenbandits data`: fetch the public datasets, and say what lies where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or one in the user's cache"),
+]
+
+
+@contextmanager
+def mendable() -> Iterator[None]:
+    """Say what the user can mend in one sentence, with exit code 1."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def app() -> typer.Typer:
+    """Return the command and what follows it."""
+    made = typer.Typer(help="Fetch public datasets, and say what lies where.", no_args_is_help=True)
+    return made

@@ -1,0 +1,169 @@
+"""ImageNet, or any folder of images: a pre-trained ResNet-50 left as it is, and a representation layer on top."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from eigenbandits.datasets.base import DataError
+from eigenbandits.datasets.folders import ClassFolders
+from eigenbandits.datasets.places import cache_folder, data_folder
+from eigenbandits.features.cache import key_of
+from eigenbandits.features.product import Product, centred, group_of
+from eigenbandits.files import write_whole
+from eigenbandits.networks.recipe import Recipe, Trained, as_inputs
+from eigenbandits.networks.resnet import ResNet
+from eigenbandits.networks.segments import Segments
+from eigenbandits.networks.training import Plan, Tell, device, look, scaled, train
+from eigenbandits.networks.weights import fingerprint, put, read_weights
+
+Place = str | PathLike[str]
+FILE = "resnet50-val-5000.npz"
+BOTTLENECK = 128
+# Of the images of each class, one of so many is never trained on.
+_HELD_OUT = 5
+
+
+class Pooled(Recipe):
+    """A representation layer, behind a linear bottleneck, on what a ResNet-50 gives for images; that one stays fixed.
+
+    The paper tunes the network itself. The bottleneck keeps the K·d outputs of 1,000 classes affordable: a matrix of
+    128 × 100,000 instead of 2,048 × 100,000.
+
+    Parameters
+    ----------
+    data
+        The name of the features.
+    arrays
+        ``features`` (n, h), ``labels`` (n,), and the last layer's ``weight`` (h, K) and ``bias`` (K,).
+    source
+        Where they are from, for the sentence of a refusal.
+    """
+
+    network = "resnet50"
+    layers = ("linear", "relu", "product")
+    dims = (100,)
+
+    def __init__(self, data: str, arrays: Mapping[str, NDArray[Any]], source: str) -> None:
+        missing = [name for name in ("features", "labels", "weight", "bias") if name not in arrays]
+        if missing:
+            raise DataError(f"{source} has no array {missing[0]!r}; expected features, labels, weight and bias.")
+        self.data = data
+        labels = np.asarray(arrays["labels"], dtype=np.int64)
+        order, self.training = training_first(labels)
+        self.features = np.asarray(arrays["features"], dtype=np.float32)[order]
+        self.labels = labels[order]
+        self.weight = np.asarray(arrays["weight"], dtype=np.float32)
+        self.bias = np.asarray(arrays["bias"], dtype=np.float32)
+        self.classes = int(labels.max()) + 1
+        self.plan = Plan(epochs=20, batch=50, rate=1e-3, decay=1e-3)
+        self.fingerprint = fingerprint({name: arrays[name] for name in ("features", "labels", "weight", "bias")})
+
+    def settings(self) -> dict[str, Any]:
+        """Add the bottleneck."""
+        return super().settings() | {"bottleneck": BOTTLENECK}
+
+    def train(self, dim: int, relu: bool, tell: Tell) -> Trained:
+        """Train bottleneck, representation layer and θ*; the bottleneck starts from the last layer's main directions."""
+        torch.manual_seed(self.plan.seed)
+        width = min(BOTTLENECK, *self.weight.shape)
+        head = Segments(self.features.shape[1], self.classes, dim, relu, width).to(device())
+        main = np.linalg.svd(self.weight, full_matrices=False)[0][:, :width]
+        with torch.no_grad():
+            head.bottleneck.weight.copy_(as_inputs(main.T))
+
+        def inputs(rows: NDArray[np.int64]) -> torch.Tensor:
+            return as_inputs(self.features[rows])
+
+        train(head, list(head.parameters()), inputs, self.labels[: self.training], self.plan, tell)
+        return Trained(head, head, look(head.bottleneck, inputs, len(self.labels)))
+
+    def product(self, dim: int) -> tuple[Product, NDArray[np.float32]]:
+        """Return the untouched network as query ⊙ item, and its queries: bias and all, centred by the classes' mean."""
+        items = np.vstack([self.weight, self.bias]).T.astype(np.float64)
+        queries = np.column_stack([self.features, np.ones(len(self.features), dtype=np.float32)])
+        layer = Product(centred(items, True).astype(np.float32), group_of(items.shape[1], dim, seed=0))
+        return layer, queries
+
+
+def training_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return an order of the images with those for training first, and how many these are: four of five in each class.
+
+    Examples
+    --------
+    >>> training_first(np.array([0, 0, 0, 0, 0, 1]))
+    (array([0, 1, 2, 3, 5, 4]), 5)
+    """
+    by_class = np.argsort(labels, kind="stable")
+    _, first, counts = np.unique(labels[by_class], return_index=True, return_counts=True)
+    place = np.arange(len(labels)) - np.repeat(first, counts)
+    held = np.zeros(len(labels), dtype=bool)
+    held[by_class] = place % _HELD_OUT == _HELD_OUT - 1
+    return np.argsort(held, kind="stable"), int((~held).sum())
+
+
+def imagenet(folder: Place | None = None) -> Pooled:
+    """Return the recipe for the 5,000 validation images whose features lie in the folder of the data."""
+    path = data_folder(folder) / "imagenet" / FILE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no {path}; for images of your own: "
+            "eigenbandits features make NAME --images FOLDER --weights resnet50.npz"
+        )
+    return Pooled("imagenet", read_weights(path), str(path))
+
+
+def from_folder(name: str, images: Place, weights: Place, cache: Place | None, tell: Tell) -> Pooled:
+    """Return the recipe for images in class folders; what the ResNet-50 gives for them is computed once and kept.
+
+    Parameters
+    ----------
+    name
+        The name of the features.
+    images
+        The folder of class folders.
+    weights
+        The weights of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
+    cache
+        The cache folder.
+    tell
+        Is told what is done.
+    """
+    found, given = ClassFolders(images), read_weights(weights)
+    trunk = ResNet(50)
+    put(trunk, given, str(weights), beside=("fc.",))
+    if "fc.weight" not in given or "fc.bias" not in given:
+        raise DataError(f"{weights} misses 'fc.weight' or 'fc.bias'; expected the weights of a ResNet-50, all of them.")
+    path = cache_folder(cache) / "pooled" / f"{name}.npz"
+    key = key_of({"images": found.fingerprint, "weights": fingerprint(given)})
+    kept = _kept(path, key)
+    if kept is None:
+        tell(f"looking at {len(found):,} images of {len(found.classes):,} classes")
+        trunk = trunk.to(device(), memory_format=torch.channels_last).eval()
+        blocks = [look(trunk, lambda rows, p=p: scaled(p[rows], trunk), len(p)) for p in found.blocks()]  # type: ignore[misc]
+        kept = {
+            "features": np.concatenate(blocks),
+            "labels": found.labels,
+            "weight": given["fc.weight"].T,
+            "bias": given["fc.bias"],
+        }
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, key=np.array(key), **kept)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content.getvalue())
+    return Pooled(name, kept, str(path))
+
+
+def _kept(path: Path, key: str) -> dict[str, NDArray[Any]] | None:
+    try:
+        found = read_weights(path)
+    except (OSError, DataError):
+        return None
+    return found if str(found.pop("key", "")) == key else None

@@ -1,0 +1,87 @@
+"""From a trained representation layer to features on disk: one scale, the network's own choices, and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.features.file import Features
+from eigenbandits.features.layers import Dense, Layer
+from eigenbandits.features.product import Product
+
+# Images whose segments make the second moment that is looked at.
+_MOMENT_IMAGES = 2000
+
+
+def summarise(
+    layer: Dense | Product,
+    theta: NDArray[Any],
+    hidden: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    training: int,
+    facts: Mapping[str, Any],
+) -> Features:
+    """Return features with segments of root mean square norm 1, and logits as they were.
+
+    Parameters
+    ----------
+    layer, theta, hidden
+        As trained.
+    labels
+        What the images show.
+    training
+        How many of the first images the network was trained on.
+    facts
+        What is known already.
+    """
+    models = np.asarray(theta, dtype=np.float32)[None]
+    rough = Features(layer, theta, hidden, np.zeros(len(hidden), dtype=np.int64), {})
+    squares, largest = 0.0, 0.0
+    rows = np.empty(len(hidden), dtype=np.int64)
+    for start in range(0, len(hidden), rough.block):
+        part = slice(start, start + rough.block)
+        segments = layer.segments(hidden[part])
+        norms = np.einsum("nkd,nkd->nk", segments, segments)
+        squares += float(norms.sum(dtype=np.float64))
+        largest = max(largest, float(norms.max()))
+        rows[part] = layer.logits(hidden[part], models)[:, :, 0].argmax(axis=1)
+    size = float(np.sqrt(squares / (len(hidden) * layer.classes)))
+    right = rows == labels
+    known = dict(facts) | {
+        "action_bound": float(np.sqrt(largest)) / size * (1.0 + 1e-6),  # above what rounding may add
+        "train_accuracy": float(right[:training].mean()) if training else None,
+        "test_accuracy": float(right[training:].mean()) if training < len(right) else None,
+        "training_images": training,
+        "scale": size,
+    }
+    made = Features(_divided(layer, size), np.asarray(theta, dtype=np.float64) * size, hidden, rows, known)
+    made.facts.update(_cosines(made))
+    return made
+
+
+def _divided(layer: Dense | Product, size: float) -> Layer:
+    """Return the layer whose segments are divided by a positive number; a ReLU lets it through."""
+    factor = np.float32(1.0 / size)
+    if isinstance(layer, Product):
+        return Product(layer.items * factor, layer.groups)
+    return Dense(layer.weight * factor, layer.bias * factor, layer.classes, layer.relu)
+
+
+def _cosines(features: Features) -> dict[str, float]:
+    """Return how well the top eigenvector of the actions' second moment, raw and centred by set, points along θ*."""
+    images = np.sort(features.order[:_MOMENT_IMAGES])
+    moments = {"cosine_raw": 0.0, "cosine_centred": 0.0}
+    raw: Any = 0.0
+    centred: Any = 0.0
+    for start in range(0, len(images), features.block):
+        segments = features.layer.segments(np.asarray(features.hidden[images[start : start + features.block]]))
+        for_sets = (segments - segments.mean(axis=1, keepdims=True)).reshape(-1, features.dim)
+        flat = segments.reshape(-1, features.dim)
+        raw, centred = raw + flat.T @ flat, centred + for_sets.T @ for_sets
+    theta = features.theta / np.linalg.norm(features.theta)
+    for name, moment in (("cosine_raw", raw), ("cosine_centred", centred)):
+        moments[name] = abs(float(np.linalg.eigh(np.asarray(moment, dtype=np.float64))[1][:, -1] @ theta))
+    return moments

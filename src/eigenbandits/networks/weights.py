@@ -1,0 +1,77 @@
+"""Weights as plain arrays in .npz files: read into a network, and written whole."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from eigenbandits.datasets.base import DataError
+
+Weights = Mapping[str, NDArray[Any]]
+# Counts of batches, which no network here uses.
+_COUNTS = "num_batches_tracked"
+
+
+def read_weights(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file by name."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file of weights {path}; expected an .npz file of plain arrays.") from None
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is not an .npz file of plain arrays, or is cut short or damaged.") from error
+
+
+def put(module: nn.Module, weights: Weights, source: str, beside: tuple[str, ...] = ()) -> None:
+    """Put weights into a network, refusing any that are missing, left over or of another shape.
+
+    Parameters
+    ----------
+    module
+        The network.
+    weights
+        The arrays by the names of its parameters and buffers.
+    source
+        Where they are from, for the sentence of a refusal.
+    beside
+        Beginnings of names that may be left over, such as the last layer's, which is replaced.
+    """
+    wanted = {name: value for name, value in module.state_dict().items() if not name.endswith(_COUNTS)}
+    given = {
+        name: value
+        for name, value in weights.items()
+        if not name.endswith(_COUNTS) and not name.startswith(beside or "\0")
+    }
+    wrong = sorted(wanted.keys() ^ given.keys())
+    if wrong:
+        state = "misses" if wrong[0] in wanted else "has"
+        raise DataError(f"{source} {state} {wrong[0]!r}; expected the weights of {type(module).__name__}.")
+    for name, value in given.items():
+        if value.shape != tuple(wanted[name].shape):
+            raise DataError(f"{source}: {name} has shape {value.shape}; expected {tuple(wanted[name].shape)}.")
+    module.load_state_dict({name: torch.tensor(value) for name, value in given.items()}, strict=False)
+
+
+def arrays(module: nn.Module) -> dict[str, NDArray[Any]]:
+    """Return all weights of a network as arrays by name."""
+    found = module.state_dict()
+    return {name: value.detach().cpu().numpy() for name, value in found.items() if not name.endswith(_COUNTS)}
+
+
+def fingerprint(weights: Weights) -> str:
+    """Return a hash of names, shapes and numbers, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        value = np.ascontiguousarray(weights[name])
+        digest.update(f"{name} {value.dtype.str} {value.shape} ".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()
