@@ -1,0 +1,88 @@
+"""Run the command line with a sampler beside it: `python -m benchmarks.serve.profiled OUT.json serve ...`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+PAUSE = 0.003
+# The first of these in a file's path says whose time it is, looked for from the innermost call outwards.
+OWNERS = {
+    "/eigenbandits/serve/storage/": "database",
+    "/eigenbandits/serve/": "the service's own code",
+    "/eigenbandits/": "choosing and learning",
+    "/uvicorn/": "uvicorn",
+    "/httptools/": "uvicorn",
+    "/h11/": "uvicorn",
+    "/starlette/": "Starlette and FastAPI",
+    "/fastapi/": "Starlette and FastAPI",
+    "/pydantic": "Starlette and FastAPI",
+    "/asyncio/": "event loop",
+    "/selectors.py": "event loop",
+}
+
+
+class Sampler(threading.Thread):
+    """Looks at all threads every few milliseconds, and books the processor time that each has used since."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name="sampler")
+        self.owners: Counter[str] = Counter()
+        self.places: Counter[str] = Counter()
+        self._used: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Sample until the process ends."""
+        while True:
+            time.sleep(PAUSE)
+            natives = {thread.ident: thread.native_id for thread in threading.enumerate() if thread is not self}
+            for ident, frame in sys._current_frames().items():
+                native = natives.get(ident)
+                if native is not None:
+                    self._book(native, frame)
+
+    def _book(self, native: int, frame: FrameType) -> None:
+        try:
+            used = int(Path(f"/proc/self/task/{native}/schedstat").read_bytes().split()[0])
+        except (OSError, IndexError):
+            return
+        spent = used - self._used.get(native, used)
+        self._used[native] = used
+        if spent:
+            owner, place = _owner(frame)
+            self.owners[owner] += spent
+            self.places[place] += spent
+
+    def write(self, path: Path) -> None:
+        """Leave what was booked, in seconds."""
+        found = {
+            name: {key: spent / 1e9 for key, spent in counted.most_common(60)}
+            for name, counted in (("owners", self.owners), ("places", self.places))
+        }
+        path.write_text(json.dumps(found, indent=1))
+
+
+def _owner(frame: FrameType | None) -> tuple[str, str]:
+    while frame is not None:
+        path = frame.f_code.co_filename
+        for part, owner in OWNERS.items():
+            if part in path:
+                return owner, f"{path[path.rfind(part.split('/')[1]) :]}:{frame.f_code.co_name}"
+        frame = frame.f_back
+    return "other", "other"
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv.pop(1))
+    sampler = Sampler()
+    atexit.register(sampler.write, target)
+    sampler.start()
+    from eigenbandits.cli import main
+
+    main()
