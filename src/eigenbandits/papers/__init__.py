@@ -1,0 +1,1 @@
+"""Papers whose experiments can be run again, one folder each."""

@@ -1,0 +1,149 @@
+"""The account: the claims with their verdicts, and everybody's mistakes side by side, as text and as Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from eigenbandits.lab.tables import aligned
+from eigenbandits.papers.lale2019 import players
+from eigenbandits.papers.lale2019.claims import CLAIMS
+from eigenbandits.papers.lale2019.judging import HELD, NOT, NOT_RUN, PARTLY
+from eigenbandits.papers.lale2019.settings import Block, all_blocks, ranks
+from eigenbandits.papers.lale2019.summary import Table
+
+COMMAND = "eigenbandits paper lale2019 --scale full"
+FEATURES = ("without a ReLU", "ReLU; ImageNet: products")
+
+STRONG = (
+    *("PSLB∩ m=1", "PSLB m=1", "PSLB m=16", players.PSLB_PLAIN, players.PSLB_SOFT, "ProjectedThompson"),
+    *(players.OFUL_PAPER, players.OFUL_LOGDET, players.OFUL_TUNED, players.OFUL_TUNED_SAMPLED, "LinTS", "SOFUL"),
+)
+
+
+def claims_text(table: Table) -> str:
+    """Return every claim with its test, verdicts and numbers, for a terminal."""
+    parts = []
+    for place, claim in enumerate(CLAIMS, 1):
+        lines = [f"{place}. {claim.words} ({claim.where})", f"asked: {claim.test}"]
+        for other, features in enumerate(FEATURES):
+            found = claim.finding(table, bool(other))
+            lines.append(f"{features}: {found.verdict.upper()}: {found.numbers}")
+        lines.append(f"run:   {COMMAND} --figure {claim.figure}")
+        wrapped = [textwrap.fill(line, 116, subsequent_indent="       ") for line in lines]
+        parts.append("\n    ".join(wrapped))
+    return "\n\n".join([*parts, tally(table)])
+
+
+def tally(table: Table) -> str:
+    """Return how many claims held, in words."""
+    lines = []
+    for other, features in enumerate(FEATURES):
+        found = [claim.finding(table, bool(other)).verdict for claim in CLAIMS]
+        counts = [f"{found.count(word)} {word}" for word in (HELD, PARTLY, NOT, NOT_RUN) if word in found]
+        lines.append(f"Of {len(CLAIMS)} claims, {features}: {', '.join(counts)}.")
+    return "\n".join(lines)
+
+
+def claims_markdown(table: Table) -> str:
+    """Return the same as a table in Markdown."""
+    rows = [
+        "| | claim | asked of the results | without a ReLU | ReLU layer; ImageNet: products | figure |",
+        "|---|---|---|---|---|---|",
+    ]
+    for place, claim in enumerate(CLAIMS, 1):
+        found = [claim.finding(table, other) for other in (False, True)]
+        cells = [f"**{one.verdict}**: {one.numbers}" for one in found]
+        words = f"{claim.words} ({claim.where})"
+        rows.append(" | ".join([f"| {place}", words, claim.test, *cells, f"{claim.figure} |"]))
+    return "\n".join(rows)
+
+
+def mistakes(table: Table) -> list[list[str]]:
+    """Return the rows of the comparison with strong versions: policies downwards, blocks across; headers first."""
+    blocks = [block for block in all_blocks() if any(table.get(block, policy) for policy in STRONG)]
+    rows = [["mistakes", *(block.title for block in blocks)]]
+    for policy in STRONG:
+        rows.append([policy, *(_cell(table, block, policy) for block in blocks)])
+    lengths = [next(found for policy in STRONG if (found := table.get(block, policy))) for block in blocks]
+    rows.append(["rounds × seeds", *(f"{found.rounds:,} × {found.seeds}" for found in lengths)])
+    return rows
+
+
+def _cell(table: Table, block: Block, policy: str) -> str:
+    found = table.get(block, policy)
+    return "–" if found is None else _number(found.mistakes, found.standard_error)
+
+
+def _number(mean: float, error: float) -> str:
+    digits = 1 if mean < 100 else 0
+    return f"{mean:,.{digits}f} ± {error:,.{digits}f}"
+
+
+def sampled(table: Table) -> list[list[str]]:
+    """Return mistakes at d = 100 with sampled optimism and in closed form, the radii being the same; headers first."""
+    names = [(players.OFUL_PAPER, "OFUL closed"), *((f"PSLB m={m}", f"PSLB closed m={m}") for m in ranks())]
+    blocks = [block for block in all_blocks() if table.get(block, "OFUL closed")]
+    rows = [["sampled / closed form", *(block.title for block in blocks)]]
+    for first, second in names:
+        cells = [" / ".join(_mean(table, block, policy) for policy in (first, second)) for block in blocks]
+        rows.append([first, *cells])
+    return rows
+
+
+def uncentred(table: Table) -> list[list[str]]:
+    """Return mistakes behind a ReLU with and without centring; headers first."""
+    blocks = [block for block in all_blocks() if table.get(block, "PSLB uncentred m=1")]
+    rows = [["centred by set / as they are", *(block.title for block in blocks)]]
+    for m in ranks():
+        pair = (f"PSLB m={m}", f"PSLB uncentred m={m}")
+        rows.append([f"PSLB m={m}", *(" / ".join(_mean(table, b, policy) for policy in pair) for b in blocks)])
+    return rows
+
+
+def _mean(table: Table, block: Block, policy: str) -> str:
+    found = table.get(block, policy)
+    return "–" if found is None else f"{found.mistakes:,.1f}" if found.mistakes < 100 else f"{found.mistakes:,.0f}"
+
+
+def as_text(rows: Sequence[Sequence[str]], across: int = 5) -> str:
+    """Return rows as aligned text, some columns at a time."""
+    columns = list(zip_longest(*rows, fillvalue=""))
+    parts = [columns[i : i + across] for i in range(1, len(columns), across)]
+    tables = [list(zip(columns[0], *part, strict=True)) for part in parts]
+    return "\n\n".join(aligned([_two_lines(cell) for cell in table[0]], table[1:]) for table in tables)
+
+
+def _two_lines(title: str) -> str:
+    return title.replace(", ", ",\n", 1) if "d = " in title else title
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table in Markdown, the first being its head."""
+    head, *body = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
+
+
+def markdown(table: Table) -> str:
+    """Return all of it for the documentation."""
+    return "\n\n".join(
+        [
+            "### Claims",
+            tally(table).replace("\n", " "),
+            claims_markdown(table),
+            "### Beside strong versions",
+            as_markdown(mistakes(table)),
+            "### Sampled optimism and closed form",
+            as_markdown(sampled(table)),
+            "### Behind a ReLU",
+            as_markdown(uncentred(table)),
+        ]
+    )
+
+
+def text(table: Table) -> str:
+    """Return all of it for a terminal."""
+    return "\n\n".join(
+        [claims_text(table), *(as_text(rows) for rows in (mistakes(table), sampled(table), uncentred(table)))]
+    )

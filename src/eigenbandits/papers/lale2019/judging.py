@@ -1,0 +1,243 @@
+"""How a claim is judged: what is asked of the results table, and what the answer rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from eigenbandits.lab.tables import percent
+from eigenbandits.papers.lale2019.players import OFUL_PAPER, pslb_label
+from eigenbandits.papers.lale2019.settings import Block, ranks
+from eigenbandits.papers.lale2019.summary import Line, Table
+
+HELD, PARTLY, NOT, NOT_RUN = "held", "partly", "not", "not run"
+# A policy without a mistake counts as one with half of one where ratios are taken.
+_LEAST = 0.5
+
+
+class NotRunError(LookupError):
+    """Some line that a claim is about is not in the table."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the results say of a claim.
+
+    Attributes
+    ----------
+    verdict : str
+        held, partly, not, or not run.
+    numbers : str
+        What it rests on.
+    """
+
+    verdict: str
+    numbers: str
+
+
+class View:
+    """The results table read with one kind of features: those without a ReLU, or the others.
+
+    Parameters
+    ----------
+    table : Table
+        All results.
+    other : bool
+        False: linear layers everywhere. True: a ReLU layer, and for ImageNet the products of the untouched network.
+    """
+
+    def __init__(self, table: Table, other: bool = False) -> None:
+        self.table = table
+        self.other = other
+
+    def block(self, dataset: str, dim: int) -> Block:
+        """Return the block of a dataset and a dimension."""
+        other = "product" if dataset == "imagenet" else "relu"
+        return Block(dataset, dim, other if self.other else "linear")
+
+    def line(self, dataset: str, dim: int, policy: str) -> Line:
+        """Return a line; raises `NotRunError` where there is none."""
+        block = self.block(dataset, dim)
+        found = self.table.get(block, policy)
+        if found is None:
+            raise NotRunError(f"{policy} on {block.name}")
+        return found
+
+    def oful(self, dataset: str, dim: int) -> Line:
+        """Return OFUL as the paper ran it."""
+        return self.line(dataset, dim, OFUL_PAPER)
+
+    def pslb(self, dataset: str, dim: int, rank: int, group: str = "paper") -> Line:
+        """Return PSLB with one m."""
+        return self.line(dataset, dim, pslb_label(rank, group))
+
+    def ratio(self, dataset: str, dim: int, rank: int, group: str = "paper") -> float:
+        """Return OFUL's mistakes over PSLB's."""
+        return self.oful(dataset, dim).mistakes / max(self.pslb(dataset, dim, rank, group).mistakes, _LEAST)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper.
+
+    Attributes
+    ----------
+    words, where, test : str
+        What is claimed, where, and what was asked of the results.
+    figure : str
+        The figure whose command gives the numbers.
+    judge : callable
+        Judges a view of the results.
+    """
+
+    words: str
+    where: str
+    test: str
+    figure: str
+    judge: Callable[[View], Finding]
+
+    def finding(self, table: Table, other: bool = False) -> Finding:
+        """Judge the claim with one kind of features."""
+        try:
+            return self.judge(View(table, other))
+        except NotRunError as error:
+            return Finding(NOT_RUN, f"{error} is missing")
+
+
+def verdict(met: Sequence[bool]) -> str:
+    """Return held if all parts of a test are met, not if none is, and else partly.
+
+    Examples
+    --------
+    >>> verdict([True, True]), verdict([True, False]), verdict([False])
+    ('held', 'partly', 'not')
+    """
+    return HELD if all(met) else PARTLY if any(met) else NOT
+
+
+MAIN = (("mnist", 1000, "MNIST"), ("cifar10", 1000, "CIFAR-10"), ("imagenet", 100, "ImageNet"))
+
+
+def on_each(
+    met: Callable[[View, str, int], bool], number: Callable[[View, str, int], str]
+) -> Callable[[View], Finding]:
+    """Return what judges the three datasets of Figure 1."""
+
+    def judge(view: View) -> Finding:
+        words = [f"{title} {number(view, data, dim)}" for data, dim, title in MAIN]
+        return Finding(verdict([met(view, data, dim) for data, dim, _ in MAIN]), "; ".join(words))
+
+    return judge
+
+
+def main_pslb(view: View, data: str, dim: int) -> Line:
+    """Return PSLB with m = 1 as the main text runs it: over the intersection of both sets."""
+    return view.pslb(data, dim, 1, "intersection")
+
+
+def ten_times_later(view: View, data: str, dim: int) -> bool:
+    """Tell whether PSLB has an accurate model at some time, and OFUL ten times later or never."""
+    first = main_pslb(view, data, dim).learned
+    return math.isfinite(first) and 10.0 * first <= view.oful(data, dim).learned
+
+
+def magnitudes(view: View) -> Finding:
+    """Ask for two orders of magnitude between PSLB and OFUL on each dataset of Figure 1."""
+    found = {title: view.ratio(data, dim, 1, "intersection") for data, dim, title in MAIN}
+    least = min(found.values())
+    # Orders of magnitude are at least two of them; one is something.
+    word = HELD if least >= 100.0 else PARTLY if max(found.values()) >= 10.0 else NOT
+    return Finding(word, "; ".join(f"{title} {ratio:,.3g} times" for title, ratio in found.items()))
+
+
+def by_rank(data: str, dim: int, below: Callable[[int], bool]) -> Callable[[View], Finding]:
+    """Return what asks for which m PSLB makes fewer mistakes than OFUL."""
+
+    def judge(view: View) -> Finding:
+        oful = view.oful(data, dim).mistakes
+        found = {m: view.pslb(data, dim, m).mistakes for m in ranks()}
+        met = [(mistakes < oful) == below(m) for m, mistakes in found.items()]
+        return Finding(verdict(met), f"PSLB {_list(found)}; OFUL {oful:,.0f}")
+
+    return judge
+
+
+def _list(found: dict[int, float]) -> str:
+    return ", ".join(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in found.values()) + " (m = 1 … 16)"
+
+
+def smaller_gain(view: View) -> Finding:
+    """Ask whether the gain at d = 100 is below that at d = 500 and 1000, for each m."""
+    gains = {dim: [view.ratio("mnist", dim, m) for m in ranks()] for dim in (100, 500, 1000)}
+    met = [low < min(middle, high) for low, middle, high in zip(*gains.values(), strict=True)]
+    words = "; ".join(f"d = {dim}: {', '.join(f'{g:.3g}' for g in found)}" for dim, found in gains.items())
+    return Finding(verdict(met), f"OFUL over PSLB, m = 1 … 16: {words}")
+
+
+def growing(view: View) -> Finding:
+    """Ask whether mistakes grow with m."""
+    found = {m: view.pslb("mnist", 100, m).mistakes for m in ranks()}
+    values = list(found.values())
+    return Finding(verdict([a <= b for a, b in pairwise(values)]), f"PSLB {_list(found)}")
+
+
+def intersection(view: View) -> Finding:
+    """Ask whether PSLB over the intersection keeps up with OFUL."""
+    met, words = [], []
+    for data, title in (("mnist", "MNIST"), ("cifar10", "CIFAR-10")):
+        oful = view.oful(data, 100).mistakes
+        found = {m: view.pslb(data, 100, m, "intersection").mistakes for m in ranks()}
+        met += [mistakes <= 1.1 * oful for mistakes in found.values()]
+        words.append(f"{title} {_list(found)}, OFUL {oful:,.0f}")
+    return Finding(verdict(met), "; ".join(words))
+
+
+def late_learner(view: View) -> Finding:
+    """Ask whether PSLB with m = 8 at d = 500 ends with an accurate model and few new mistakes."""
+    found = view.pslb("mnist", 500, 8)
+    met = [found.accuracy >= 0.9, found.late / 0.2 < 0.5 * found.mistakes]
+    words = f"accuracy {percent(found.accuracy_100)} after 100 rounds, {percent(found.accuracy)} at the end; "
+    return Finding(verdict(met), f"{words}{found.late:,.0f} of {found.mistakes:,.0f} mistakes in the last fifth")
+
+
+def all_accurate(view: View) -> Finding:
+    """Ask whether PSLB ends with an accurate model for each m."""
+    found = {m: view.pslb("mnist", 1000, m).accuracy for m in ranks()}
+    words = ", ".join(percent(value) for value in found.values())
+    return Finding(verdict([value >= 0.9 for value in found.values()]), f"{words} (m = 1 … 16)")
+
+
+def still_exploring(view: View) -> Finding:
+    """Ask whether OFUL still makes mistakes at the end, and is less accurate than PSLB."""
+    oful, pslb = view.oful("mnist", 1000), view.pslb("mnist", 1000, 1)
+    met = [oful.late >= 0.05 * 0.2 * oful.rounds, oful.accuracy < pslb.accuracy]
+    words = f"OFUL: {oful.late:,.0f} mistakes in the last {0.2 * oful.rounds:,.0f} rounds, accuracy at the end "
+    return Finding(verdict(met), f"{words}{percent(oful.accuracy)}, PSLB m = 1 {percent(pslb.accuracy)}")
+
+
+def few(data: str, dim: int, share: float) -> Callable[[View], Finding]:
+    """Return what asks whether PSLB with m = 1 makes at most some share of mistakes."""
+
+    def judge(view: View) -> Finding:
+        found = view.pslb(data, dim, 1)
+        return Finding(verdict([found.share <= share]), f"{found.mistakes:,.1f} mistakes in {found.rounds:,} rounds")
+
+    return judge
+
+
+def harder(view: View) -> Finding:
+    """Ask whether there are more mistakes per round with 1,000 actions than with 10."""
+    hard = [view.oful("imagenet", 100), view.pslb("imagenet", 100, 1)]
+    met, words = [], []
+    for name, there in zip(("OFUL", "PSLB m = 1"), hard, strict=True):
+        easy = [view.line(data, 100, there.policy).share for data in ("mnist", "cifar10")]
+        met.append(there.share > max(easy))
+        words.append(f"{name} {1000 * there.share:.3g} (MNIST {1000 * easy[0]:.3g}, CIFAR-10 {1000 * easy[1]:.3g})")
+    return Finding(verdict(met), f"mistakes per 1,000 rounds: {'; '.join(words)}")
+
+
+def in_words(value: float) -> str:
+    """Return a round as words; infinity is never."""
+    return f"round {value:,.0f}" if math.isfinite(value) else "never"

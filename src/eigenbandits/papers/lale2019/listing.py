@@ -1,0 +1,72 @@
+"""The list of figures: what each shows and needs, how far it is, and how long it takes."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from eigenbandits.lab.tables import aligned
+from eigenbandits.lab.words import LabError
+from eigenbandits.papers.lale2019.players import groups, line_up
+from eigenbandits.papers.lale2019.settings import Block, all_blocks, length, plates, settings
+from eigenbandits.papers.lale2019.study import Study, features_file
+
+
+def listing(out: Path, scale: str, cache: str | PathLike[str] | None = None) -> str:
+    """Return the figures as a table, and below it what is missing."""
+    rows: list[list[str]] = []
+    missing: dict[str, str] = {}
+    for plate in plates().values():
+        blocks = plate.chosen(None)
+        studies = [Study(block, group, scale) for block in blocks for group in dict.fromkeys(("paper", plate.group))]
+        rows.append([plate.name, plate.title, str(plate.panels), *_state(studies, out)])
+        missing |= {block.name: why for block in blocks if (why := _missing(block, cache))}
+    everything = [Study(block, group, scale) for block in all_blocks() for group in groups(block)]
+    rows.append(["strong", "everybody on every block, with and without a ReLU", "1", *_state(everything, out)])
+    about = settings()["sensitivity"]
+    rows.append(["sensitivity", f"one constant at a time, {about['block'][scale]}", "4", "", "minutes"])
+    lines = [
+        "Lale, Azizzadenesheli, Anandkumar, Hassibi. Stochastic Linear Bandits with Hidden Low Rank Structure. 2019.",
+        f"Figures at --scale {scale}, without a ReLU unless --layer relu is given; results in {out}.",
+        "",
+        aligned(["figure", "what it shows", "panels", "cells there", "time on one core"], rows),
+    ]
+    if missing:
+        lines += ["", "Features that have not been made:", *(f"  {name}: {why}" for name, why in missing.items())]
+    return "\n".join(lines)
+
+
+def _missing(block: Block, cache: str | PathLike[str] | None) -> str:
+    if block.dataset == "digits":
+        return ""
+    try:
+        features_file(block, cache)
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def _state(studies: list[Study], out: Path) -> list[str]:
+    """Return how many cells are there, and how long all of them take."""
+    done, cells = sum(study.done(out) for study in studies), sum(study.cells() for study in studies)
+    return [f"{done} of {cells}", duration(sum(map(seconds, studies)))]
+
+
+def seconds(study: Study) -> float:
+    """Return about how long a study takes on one core, from the times measured once (settings.toml)."""
+    asked, speed = length(study.block, study.scale), settings()["microseconds"]
+    each: float = speed[study.block.dataset if study.block.dataset == "imagenet" else str(study.block.dim)]
+    return 1e-6 * each * asked.rounds * asked.seeds * len(line_up(study.block, study.group))
+
+
+def duration(total: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> duration(8.0), duration(200.0), duration(9000.0)
+    ('10 seconds', '3 minutes', '2.5 hours')
+    """
+    if total < 90:
+        return f"{max(1, round(total / 10)) * 10} seconds"
+    return f"{total / 60:.0f} minutes" if total < 5400 else f"{total / 3600:.1f} hours"

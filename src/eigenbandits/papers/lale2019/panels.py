@@ -1,0 +1,147 @@
+"""The figures: the paper's panels, one m each; and the strong versions of everybody side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eigenbandits.extras import need
+from eigenbandits.lab import style
+from eigenbandits.lab.drawing import caption, dress, finish, from_zero, line, logarithmic, runs_of
+from eigenbandits.lab.results import Results
+from eigenbandits.papers.lale2019.players import OFUL_PAPER, pslb_label
+from eigenbandits.papers.lale2019.settings import Block, Plate
+from eigenbandits.papers.lale2019.summary import Line, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BANDS = "standard error"
+
+
+def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> Figure:
+    """Draw a figure of the paper: regret above, accuracy of the optimistic models below.
+
+    Parameters
+    ----------
+    plate : Plate
+        Which one.
+    blocks : sequence of Block
+        Its blocks.
+    results : mapping
+        For each block that has been run its results by group; the panels of others stay empty.
+    """
+    need("lab", "matplotlib", what="Drawing a figure")
+    looks = style.styles(["PSLB", "OFUL"])
+    places = [(block, rank) for block in blocks for rank in plate.ranks]
+    made, panels = style.figure(2, len(places), width=2.6 if len(places) > 3 else 3.4, height=2.4)
+    for place, (block, rank) in enumerate(places):
+        above, below = panels[place], panels[len(places) + place]
+        title = f"{block.title}\nm = {rank}" if len(blocks) > 1 else f"m = {rank}"
+        found = results.get(block)
+        if found is None:
+            for axes in (above, below):
+                axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color="0.4")
+                dress(axes, title, "", "")
+            continue
+        pairs = {
+            "OFUL": (found["paper"], OFUL_PAPER),
+            "PSLB": (found[plate.group], pslb_label(rank, plate.group)),
+        }
+        _panel(above, "regret", pairs, looks, block)
+        dress(above, title, "", "regret (mistakes)" if place == 0 else "")
+        from_zero(above)
+        _panel(below, "accuracy", pairs, looks, block)
+        dress(below, "", "round", "accuracy" if place == 0 else "")
+        logarithmic(below.xaxis)
+        below.set_ylim(0.0, 1.03)
+    shown = next(iter(next(iter(results.values())).values()))
+    finish(made, [], looks, shown, _BANDS)
+    caption(made, f"{plate.title}: {_words(plate, blocks, results)}")
+    return made
+
+
+def _panel(
+    axes: Axes,
+    column: str,
+    pairs: Mapping[str, tuple[Results, str]],
+    looks: Mapping[str, style.Style],
+    block: Block,
+) -> None:
+    ends = []
+    for place, (name, (results, policy)) in enumerate(pairs.items()):
+        rounds, runs = runs_of(results, column, policy, block.name)
+        line(axes, rounds, runs, looks[name], _BANDS, place, len(pairs))
+        ends.append(f"{name} {_number(column, float(runs[:, -1].mean()))}")
+    axes.text(
+        *(0.03, 0.97) if column == "regret" else (0.97, 0.05),
+        "\n".join(ends),
+        transform=axes.transAxes,
+        va="top" if column == "regret" else "bottom",
+        ha="left" if column == "regret" else "right",
+        fontsize=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0},
+    )
+    axes.locator_params(axis="y", nbins=5)
+    if column == "regret":
+        axes.locator_params(axis="x", nbins=4)
+
+
+def _number(column: str, value: float) -> str:
+    return f"{100 * value:.1f} %" if column == "accuracy" else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def _words(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> str:
+    seeds = sorted({len(found.seeds) for block in results for found in results[block].values()})
+    networks = "; ".join(dict.fromkeys(block.network for block in blocks))
+    over = f"mean ± standard error over {' or '.join(map(str, seeds))} seeds"
+    layer = " ReLU layer, centred by set." if blocks[0].layer == "relu" else ""
+    apart = "; " if len(blocks) == 1 else ".\n"
+    return f"{over}.{layer} Numbers: the last round{apart}Network: {networks}"
+
+
+def strong(table: Table, blocks: Sequence[Block], policies: Sequence[str]) -> Figure:
+    """Draw the mistakes of many policies on many blocks, as a share of the rounds on a logarithmic axis."""
+    need("lab", "matplotlib", what="Drawing a figure")
+    looks = style.styles(policies)
+    made, (axes,) = style.figure(1, 1, width=9.0, height=0.42 * len(blocks) + 1.6)
+    names = []
+    for row, block in enumerate(blocks):
+        lines = [found for policy in policies if (found := table.get(block, policy)) is not None]
+        names.append(f"{block.title} ({lines[0].rounds:,} rounds)" if lines else block.title)
+        for found in lines:
+            _dot(axes, found, row, looks[found.policy])
+    axes.set_yticks(range(len(blocks)), names)
+    axes.invert_yaxis()
+    dress(axes, "", "mistakes per 1,000 rounds", "")
+    logarithmic(axes.xaxis)
+    axes.margins(y=0.06)
+    _legend(made, looks)
+    return made
+
+
+def _dot(axes: Axes, found: Line, row: int, look: style.Style) -> None:
+    scale = 1000.0 / found.rounds
+    axes.errorbar(
+        # A policy without a mistake is drawn where a tenth of one would be.
+        *(max(found.mistakes, 0.1) * scale, row),
+        xerr=np.nan_to_num(found.standard_error) * scale,
+        marker=look.marker,
+        color=look.colour,
+        markersize=6,
+        linestyle="none",
+        alpha=0.85,
+    )
+
+
+def _legend(made: Figure, looks: Mapping[str, style.Style]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=look.colour, linestyle="none", marker=look.marker, label=name)
+        for name, look in looks.items()
+    ]
+    made.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)

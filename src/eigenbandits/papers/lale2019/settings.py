@@ -1,0 +1,204 @@
+"""The settings of the experiments, read from settings.toml: blocks, scales and figures by name."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Self
+
+from eigenbandits.lab.words import LabError, unknown
+
+
+@cache
+def settings() -> dict[str, Any]:
+    """Return everything that settings.toml says."""
+    return tomllib.loads(resources.files(__package__).joinpath("settings.toml").read_text(encoding="utf-8"))
+
+
+def constants() -> dict[str, Any]:
+    """Return R, S, λ, δ and the other constants that the paper leaves open."""
+    return dict(settings()["constants"])
+
+
+def ranks() -> list[int]:
+    """Return the values of m.
+
+    Examples
+    --------
+    >>> ranks()
+    [1, 2, 4, 8, 16]
+    """
+    return list(settings()["constants"]["ranks"])
+
+
+@dataclass(frozen=True, order=True)
+class Block:
+    """One environment: the images of a dataset through a network with segments of one length and one kind of layer.
+
+    Attributes
+    ----------
+    dataset : str
+        digits, mnist, cifar10 or imagenet.
+    dim : int
+        d.
+    layer : str
+        How the representation layer ends: linear, relu; or product, for a network that is left untouched.
+
+    Examples
+    --------
+    >>> Block.named("mnist-d500-relu")
+    Block(dataset='mnist', dim=500, layer='relu')
+    """
+
+    dataset: str
+    dim: int
+    layer: str = "linear"
+
+    @classmethod
+    def named(cls, name: str, layer: str = "linear") -> Self:
+        """Return a block from its name, with or without the layer in it."""
+        dataset, dim, *given = name.split("-")
+        return cls(dataset, int(dim.removeprefix("d")), given[0] if given else layer)
+
+    def __post_init__(self) -> None:
+        """Refuse a block that the paper does not have."""
+        known = settings()["datasets"]
+        if self.dataset not in known:
+            raise unknown("dataset", self.dataset, known)
+        about = known[self.dataset]
+        if self.layer not in about["layers"]:
+            raise LabError(
+                f"{about['title']} has no layer {self.layer!r}; expected {' or '.join(about['layers'])} with --layer."
+            )
+        if self.dim not in about["dims"]:
+            raise LabError(f"{about['title']} is not run with d = {self.dim}; expected one of {about['dims']}.")
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{self.dataset}-d{self.dim}-{self.layer}"
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        ending = {"linear": "", "relu": ", ReLU", "product": ", products"}[self.layer]
+        return f"{settings()['datasets'][self.dataset]['title']}, d = {self.dim}{ending}"
+
+    @property
+    def network(self) -> str:
+        """The network behind it, and what it stands in for."""
+        return str(settings()["datasets"][self.dataset]["network"])
+
+    @property
+    def center(self) -> str:
+        """What policies take off the actions."""
+        return str(settings()["center"][self.layer])
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long a block is played, and how often.
+
+    Attributes
+    ----------
+    rounds, seeds : int
+        T, and the number of runs.
+    points : int
+        Rounds that are kept.
+    images : int
+        How many images models are examined on; 0 for all.
+    """
+
+    rounds: int
+    seeds: int
+    points: int
+    images: int
+
+
+def length(block: Block, scale: str) -> Length:
+    """Return how long a block is played at a scale.
+
+    Examples
+    --------
+    >>> length(Block("mnist", 100), "full")
+    Length(rounds=5000, seeds=5, points=60, images=0)
+    """
+    known = settings()["scales"]
+    if scale not in known:
+        raise unknown("scale", scale, known)
+    chosen = known[scale]
+    return Length(**chosen[block.dataset], points=chosen["points"], images=chosen["images"][block.layer])
+
+
+@dataclass(frozen=True)
+class Plate:
+    """One of the paper's figures.
+
+    Attributes
+    ----------
+    name, title : str
+        Its number, and what it shows.
+    blocks : tuple of str
+        The names of its blocks, without the layer.
+    ranks : tuple of int
+        The values of m.
+    group : str
+        The policies that play PSLB's part: "paper", the projected set alone, as in the appendix; or "intersection".
+    """
+
+    name: str
+    title: str
+    blocks: tuple[str, ...]
+    ranks: tuple[int, ...]
+    group: str = field(default="paper")
+
+    @property
+    def panels(self) -> int:
+        """How many panels it has: regret and accuracy of each block and each m."""
+        return 2 * len(self.blocks) * len(self.ranks)
+
+    def chosen(self, layer: str | None) -> list[Block]:
+        """Return its blocks with one kind of layer, where they have it; without a ReLU unless told."""
+        wanted = layer or "linear"
+        if len(self.blocks) == 1:
+            return [Block.named(self.blocks[0], wanted)]
+        known = settings()["datasets"]
+        return [
+            Block.named(name, wanted if wanted in known[name.split("-")[0]]["layers"] else "linear")
+            for name in self.blocks
+        ]
+
+
+def plates() -> dict[str, Plate]:
+    """Return the figures by name.
+
+    Examples
+    --------
+    >>> sum(plate.panels for name, plate in plates().items() if name.isdigit())
+    76
+    """
+    return {
+        name: Plate(
+            name,
+            about["title"],
+            tuple(about["blocks"]),
+            tuple(about.get("ranks", ranks())),
+            about.get("group", "paper"),
+        )
+        for name, about in settings()["figures"].items()
+    }
+
+
+def all_blocks() -> list[Block]:
+    """Return every block, those that matter most first."""
+    known = settings()["datasets"]
+    found = [
+        Block(dataset, dim, layer)
+        for dataset, about in known.items()
+        for dim in about["dims"]
+        for layer in about["layers"]
+    ]
+    places = {"mnist": 0, "imagenet": 1, "cifar10": 2, "digits": 3}
+    return sorted(found, key=lambda b: (b.layer == "relu", places[b.dataset], b.dim == 500, b.dim))

@@ -1,0 +1,90 @@
+"""A study: one group of policies on one block at one scale, an experiment of the lab with a folder of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from eigenbandits.environments import Digits
+from eigenbandits.lab.experiment import Experiment
+from eigenbandits.lab.recording import Record
+from eigenbandits.lab.results import Results
+from eigenbandits.lab.store import RESULTS, Store
+from eigenbandits.lab.words import LabError
+from eigenbandits.papers.lale2019.players import line_up
+from eigenbandits.papers.lale2019.settings import Block, length
+
+# More than any dataset here has: the lab takes all images where so many are asked for.
+_ALL_IMAGES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Study:
+    """One group of policies on one block at one scale.
+
+    Attributes
+    ----------
+    block : Block
+        Where.
+    group : str
+        Who; see `players.GROUPS`.
+    scale : str
+        How long: quick or full.
+    """
+
+    block: Block
+    group: str
+    scale: str
+
+    def folder(self, out: Path) -> Path:
+        """Return where its results lie."""
+        return out / self.scale / self.block.name / self.group
+
+    def experiment(self, cache: str | PathLike[str] | None = None) -> Experiment:
+        """Return the experiment; raises `LabError` where the features of the block have not been made."""
+        asked = length(self.block, self.scale)
+        return Experiment(
+            name=f"{self.block.name}-{self.group}",
+            policies=line_up(self.block, self.group),
+            environments={self.block.name: environment(self.block, cache)},
+            seeds=asked.seeds,
+            rounds=asked.rounds,
+            record=Record(asked.points, "log", diagnostics=False, accuracy=asked.images or _ALL_IMAGES),
+            description=f"Lale et al. 2019 on {self.block.title}; network: {self.block.network}.",
+        )
+
+    def run(self, out: Path, cache: str | PathLike[str] | None = None, **options: Any) -> Results:
+        """Run the cells that are missing; `options` are those of `Experiment.run`."""
+        return self.experiment(cache).run(self.folder(out), **options)
+
+    def results(self, out: Path) -> Results | None:
+        """Return the results if it has been run."""
+        folder = self.folder(out)
+        return Results.open(folder) if (folder / RESULTS).exists() else None
+
+    def cells(self) -> int:
+        """Return how many cells it has."""
+        return len(line_up(self.block, self.group)) * length(self.block, self.scale).seeds
+
+    def done(self, out: Path) -> int:
+        """Return how many cells its folder holds, of these settings or of others."""
+        return min(self.cells(), len(list(Store(self.folder(out)).cells.glob("*.parquet"))))
+
+
+def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
+    """Return the environment of a block: from this package for the digits, from the cached features for the others."""
+    if block.dataset == "digits":
+        return Digits(relu=block.layer == "relu")
+    return {"kind": "Images", "features": str(features_file(block, cache))}
+
+
+def features_file(block: Block, cache: str | PathLike[str] | None = None) -> Path:
+    """Return the file with the features of a block; raises `LabError` where it has not been made."""
+    from eigenbandits import features
+
+    try:
+        return Path(features.find(block.dataset, block.dim, layer=block.layer, cache=cache))
+    except FileNotFoundError as error:
+        raise LabError(str(error)) from None
