@@ -108,3 +108,18 @@ def test_the_largest_eigenvalue():
     matrix = np.diag([1.0, 5.0, 3.0])
     turn = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
     assert linalg.largest_eigenvalue(turn @ matrix @ turn.T) == pytest.approx(5.0)
+
+
+def test_an_outer_product_is_added_in_place_to_a_matrix_of_any_shape():
+    rng = np.random.default_rng(0)
+    for rows, columns in [(1, 1), (1, 5), (4, 1), (4, 7)]:
+        matrix = rng.standard_normal((rows, columns))
+        x, y = rng.standard_normal(rows), rng.standard_normal(columns)
+        wanted = [[matrix[i, j] + x[i] * y[j] for j in range(columns)] for i in range(rows)]
+        linalg.add_outer(matrix, x, y)
+        assert matrix == pytest.approx(np.array(wanted), rel=1e-13)
+
+
+def test_an_outer_product_is_not_lost_in_a_copy_of_a_matrix_that_blas_cannot_change():
+    with pytest.raises(AssertionError, match="copy"):
+        linalg.add_outer(np.zeros((3, 4)).T, np.ones(4), np.ones(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,6 +145,12 @@ def square_norms(vectors: Array) -> Array:
     return np.asarray(np.vecdot(vectors, vectors), dtype=np.float64)
 
 
+def add_outer(matrix: Array, rows: Array, columns: Array) -> None:
+    """Add rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
+    assert matrix.flags.c_contiguous, "BLAS would change a copy"
+    blas.dger(1.0, columns, rows, a=matrix.T, overwrite_a=1)
+
+
 def block_for(dim: int, rows: int) -> int:
     """Return how many rows should wait: none where the matrix fits in the cache and waiting would only cost."""
     return rows if dim >= 256 else 0
@@ -172,7 +179,7 @@ def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
     """Return (W, log det A) with WᵀW = A⁻¹ for a small positive definite A whose eigenvalues are at least `floor`."""
     factor = _cholesky(matrix, floor)
     if factor is not None:
-        log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
+        log_det = 2.0 * sum(map(math.log, factor.diagonal().tolist()))
         root, info = lapack.dtrtri(factor, lower=1, overwrite_c=1)
         if info == 0:
             return root, log_det
@@ -185,7 +192,7 @@ def _cholesky(half: Array, floor: float) -> Array | None:
     """Return the lower factor, or None where rounding has spoilt it: no pivot of A ⪰ floor·I is below `floor`."""
     factor: Array
     factor, info = lapack.dpotrf(half, lower=1, clean=1)
-    return factor if info == 0 and float(np.diagonal(factor).min()) ** 2 >= (1.0 - 1e-6) * floor else None
+    return factor if info == 0 and float(factor.diagonal().min()) ** 2 >= (1.0 - 1e-6) * floor else None
 
 
 def largest_eigenvalue(matrix: Array) -> float:

@@ -112,14 +112,14 @@ class Projected(RidgeBelief):
         if self.reading is None:
             return
         z = action @ self.reading
-        square = np.multiply.outer(z, z)
-        self.gram += square
+        linalg.add_outer(self.gram, z, z)
         self.moment += reward * z
         if self.frame_error > 0.0:
             y = self._remainder(action, z)
-            pull = np.multiply.outer(self.cross @ y, z)
-            self.cross_gram += pull + pull.T + float(y @ y) * square
-            self.cross += np.multiply.outer(z, y)
+            pull = self.cross @ y + (0.5 * linalg.dot(y, y)) * z
+            linalg.add_outer(self.cross_gram, z, pull)
+            linalg.add_outer(self.cross_gram, pull, z)
+            linalg.add_outer(self.cross, z, y)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards by one rank-k update."""
@@ -159,12 +159,13 @@ class Projected(RidgeBelief):
         product = self._gram_times(frame.reading)
         self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
         self.gram = self.reading.T @ product
-        self.gram = 0.5 * (self.gram + self.gram.T)
+        self.gram = np.ascontiguousarray(0.5 * (self.gram + self.gram.T))
         self.moment = self.reading.T @ self.evidence.moment
         self._ellipse = None
         if frame.error > 0.0:
             self.directions, self.offset = (frame.directions, frame.offset) if self.radius == "sharp" else (None, None)
-            self.cross = np.ascontiguousarray(frame.leak(product) if self.radius == "sharp" else product.T)
+            # A copy where it would otherwise be a view, and always in rows: it is added to in place.
+            self.cross = np.array(frame.leak(product) if self.radius == "sharp" else product.T, order="C")
             self.cross_gram = self.cross @ self.cross.T
 
     def _gram_times(self, columns: Array) -> Array:
