@@ -11,7 +11,9 @@ import typer
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or one in the user's cache"),
+    typer.Option(
+        "--data", help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or one in the user's cache"
+    ),
 ]
 
 
@@ -25,7 +27,32 @@ def mendable() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
+def fetch(
+    name: Annotated[str, typer.Argument(help="mnist or cifar10.", show_default=False)],
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or one in the user's cache"),
+    ] = None,
+) -> None:
+    """Fetch a dataset from its public source; stop it anywhere, and the same command goes on."""
+    from eigenbandits.datasets import fetch as fetching
+
+    with mendable():
+        fetching.fetch(fetching.known(name), to, typer.echo)
+
+
+def status(data: DataOption = None) -> None:
+    """Say which datasets are there, where, and whether they are whole."""
+    from eigenbandits.datasets.status import states
+
+    with mendable():
+        for line in states(data):
+            typer.echo(line)
+
+
 def app() -> typer.Typer:
     """Return the command and what follows it."""
     made = typer.Typer(help="Fetch public datasets, and say what lies where.", no_args_is_help=True)
+    made.command("fetch")(fetch)
+    made.command("status")(status)
     return made

@@ -119,7 +119,13 @@ def save_features(path: str | PathLike[str], features: Features) -> None:
         shape = {"classes": layer.classes, "relu": layer.relu}
     elif isinstance(layer, Product):
         arrays |= {"items": layer.items, "groups": layer.groups}
-    header = {"format": FORMAT, "version": VERSION, "layer": type(layer).__name__, "shape": shape, "facts": features.facts}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "layer": type(layer).__name__,
+        "shape": shape,
+        "facts": features.facts,
+    }
     text = np.frombuffer(json.dumps(header, sort_keys=True).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, header=text, **arrays)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -109,21 +111,21 @@ class Product:
         The group of each number.
     """
 
-    def __init__(self, items: Array, groups: NDArray[np.int64]) -> None:
+    def __init__(self, items: NDArray[Any], groups: NDArray[np.int64]) -> None:
         self.items, self.groups = items, groups
         self.classes, self.inputs = items.shape
         self.dim = int(groups.max()) + 1
         self._members = [np.flatnonzero(groups == group) for group in range(self.dim)]
 
-    def segments(self, queries: Array) -> Array:
+    def segments(self, queries: NDArray[Any], /) -> NDArray[Any]:
         """Return the decision sets (n, K, dim) of queries (n, d)."""
         if self.dim == self.inputs:
-            return queries[:, None, :] * self.items
+            return np.asarray(queries[:, None, :] * self.items)
         found = np.empty((self.dim, len(queries), self.classes), dtype=self.items.dtype)
         for group, members in enumerate(self._members):
             np.matmul(queries[:, members], self.items[:, members].T, out=found[group])
         return np.ascontiguousarray(found.transpose(1, 2, 0))
 
-    def logits(self, queries: Array, thetas: Array) -> Array:
+    def logits(self, queries: NDArray[Any], thetas: NDArray[Any], /) -> NDArray[Any]:
         """Return the scores (n, K, p) of all actions under models (p, dim)."""
         return np.stack([(queries * theta[self.groups]) @ self.items.T for theta in thetas], axis=2)

@@ -71,7 +71,7 @@ class Pooled(Recipe):
         return super().settings() | {"bottleneck": BOTTLENECK}
 
     def train(self, dim: int, relu: bool, tell: Tell) -> Trained:
-        """Train bottleneck, representation layer and θ*; the bottleneck starts from the last layer's main directions."""
+        """Train bottleneck, representation layer and θ*; the first starts from the last layer's main directions."""
         torch.manual_seed(self.plan.seed)
         width = min(BOTTLENECK, *self.weight.shape)
         head = Segments(self.features.shape[1], self.classes, dim, relu, width).to(device())

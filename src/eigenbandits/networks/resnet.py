@@ -55,7 +55,7 @@ class ResNet(nn.Module):
         Which one.
     stem : {"imagenet", "cifar"}
         How images come in: by a convolution of 7 × 7 and a pooling that divide the size by four, or, for images of
-        32 × 32 pixels, by one of 3 × 3 that leaves it. Pre-trained weights of the one do not fit the other's first layer.
+        32 × 32 pixels, by one of 3 × 3 that leaves it. The weights of the one do not fit the other's first layer.
     """
 
     mean, deviation = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

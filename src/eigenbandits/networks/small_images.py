@@ -94,7 +94,8 @@ class Cifar10(_SmallImages):
         """Return the pre-trained network without its last layer."""
         trunk = CifarResNet(9)
         put(trunk, self.weights, str(self.source), beside=("linear.",))
-        return trunk.to(device(), memory_format=torch.channels_last).eval()
+        trunk.to(device(), memory_format=torch.channels_last).eval()
+        return trunk
 
     def pretrained_accuracy(self) -> float:
         """Return the share of test images on which the pre-trained network, with its own last layer, is right."""

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from eigenbandits.features.file import Features
 from eigenbandits.features.layers import Dense, Layer
 from eigenbandits.features.product import Product
+from eigenbandits.inputs import Array
 
 # Images whose segments make the second moment that is looked at.
 _MOMENT_IMAGES = 2000
+# A bound must hold for segments that are formed in blocks of another size too.
+_ABOVE_ROUNDING = 1.0 + 1e-6
 
 
 def summarise(
@@ -51,7 +54,7 @@ def summarise(
     size = float(np.sqrt(squares / (len(hidden) * layer.classes)))
     right = rows == labels
     known = dict(facts) | {
-        "action_bound": float(np.sqrt(largest)) / size * (1.0 + 1e-6),  # above what rounding may add
+        "action_bound": float(np.sqrt(largest)) / size * _ABOVE_ROUNDING,
         "train_accuracy": float(right[:training].mean()) if training else None,
         "test_accuracy": float(right[training:].mean()) if training < len(right) else None,
         "training_images": training,
@@ -73,15 +76,16 @@ def _divided(layer: Dense | Product, size: float) -> Layer:
 def _cosines(features: Features) -> dict[str, float]:
     """Return how well the top eigenvector of the actions' second moment, raw and centred by set, points along θ*."""
     images = np.sort(features.order[:_MOMENT_IMAGES])
-    moments = {"cosine_raw": 0.0, "cosine_centred": 0.0}
-    raw: Any = 0.0
-    centred: Any = 0.0
+    raw = np.zeros((features.dim, features.dim))
+    centred = np.zeros_like(raw)
     for start in range(0, len(images), features.block):
         segments = features.layer.segments(np.asarray(features.hidden[images[start : start + features.block]]))
-        for_sets = (segments - segments.mean(axis=1, keepdims=True)).reshape(-1, features.dim)
-        flat = segments.reshape(-1, features.dim)
-        raw, centred = raw + flat.T @ flat, centred + for_sets.T @ for_sets
-    theta = features.theta / np.linalg.norm(features.theta)
-    for name, moment in (("cosine_raw", raw), ("cosine_centred", centred)):
-        moments[name] = abs(float(np.linalg.eigh(np.asarray(moment, dtype=np.float64))[1][:, -1] @ theta))
-    return moments
+        by_set = segments - segments.mean(axis=1, keepdims=True)
+        for moment, actions in ((raw, segments), (centred, by_set)):
+            rows = actions.reshape(-1, features.dim)
+            moment += rows.T @ rows
+    return {"cosine_raw": _cosine(raw, features.theta), "cosine_centred": _cosine(centred, features.theta)}
+
+
+def _cosine(moment: Array, theta: Array) -> float:
+    return abs(float(np.linalg.eigh(moment)[1][:, -1] @ theta)) / float(np.linalg.norm(theta))

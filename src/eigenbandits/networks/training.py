@@ -52,8 +52,10 @@ def device() -> torch.device:
 def scaled(pixels: NDArray[np.uint8], network: Any) -> Tensor:
     """Return images as a network expects them: from 0 to 1, less the mean, by the deviation of each channel."""
     images = torch.from_numpy(np.ascontiguousarray(pixels)).to(device()).float() / 255.0
-    mean, deviation = (torch.tensor(values, device=images.device)[:, None, None] for values in (network.mean, network.deviation))
-    return ((images - mean) / deviation).contiguous(memory_format=torch.channels_last)
+    mean, deviation = (torch.tensor(values)[:, None, None] for values in (network.mean, network.deviation))
+    return ((images - mean.to(images.device)) / deviation.to(images.device)).contiguous(
+        memory_format=torch.channels_last
+    )
 
 
 def train(

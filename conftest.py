@@ -1,0 +1,6 @@
+"""What the tests leave out where an optional package is not installed."""
+
+from importlib.util import find_spec
+
+# Their modules cannot even be imported without it; tests/networks says so where it is skipped.
+collect_ignore = [] if find_spec("torch") else ["src/eigenbandits/networks"]
