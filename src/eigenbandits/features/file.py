@@ -148,7 +148,7 @@ def open_features(path: str | PathLike[str]) -> Features:
         raise FileNotFoundError(f"there is no file of features {file}; make it with: eigenbandits features make")
     header = read_header(file)
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name not in ("header", "hidden")}
         layer: Layer
         if header["layer"] == "Dense":
@@ -163,7 +163,7 @@ def open_features(path: str | PathLike[str]) -> Features:
 def read_header(path: Path) -> dict[str, Any]:
     """Return what a file of features says of itself, without reading the features."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             header: dict[str, Any] = json.loads(archive["header"].tobytes())
         if header["format"] != FORMAT:
             raise KeyError(header["format"])

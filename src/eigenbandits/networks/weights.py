@@ -6,6 +6,7 @@ import hashlib
 import zipfile
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ _COUNTS = "num_batches_tracked"
 def read_weights(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of an .npz file by name."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file of weights {path}; expected an .npz file of plain arrays.") from None
