@@ -9,6 +9,7 @@ import numpy as np
 
 import eigenbandits as eb
 from eigenbandits import theory
+from eigenbandits.subspace.pca import is_sampled
 
 Vector = np.ndarray
 Matrix = np.ndarray
@@ -148,8 +149,8 @@ class PlainPSLB(PlainLinear):
         return min(1.0, 1.25 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(worth))
 
     def compare(self, actions: Matrix) -> None:
-        """Note in every sixteenth set how much the products z ρ of its actions add up, seen from the last frame."""
-        if self.frame is None or len(self.sets) % 16 or len(actions) < 2:
+        """Note in one set of sixteen how much the products z ρ of its actions add up, seen from the last frame."""
+        if self.frame is None or not is_sampled(len(self.sets)) or len(actions) < 2:
             return
         V, mean = self.frame
         centred = actions - (actions.mean(axis=0) if self.center == "set" else mean)

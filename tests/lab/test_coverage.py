@@ -13,7 +13,7 @@ from eigenbandits.environments import LowRank
 from eigenbandits.lab.coverage import Bound, Settings, Sighting, cover, exceeded, summarise
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import SAFETY
-from eigenbandits.subspace.pca import SAMPLED
+from eigenbandits.subspace.pca import is_sampled
 
 DELTA, RIDGE = 0.1, 1.0
 # Little perturbation and many arms: the theorem's ε falls below 1 within a few rounds.
@@ -56,7 +56,7 @@ def twin(env, rounds, seed, play, refresh):
     for t, (round_, index) in enumerate(zip(islice(instance.rounds(), rounds), picked, strict=True), start=1):
         offered.extend(round_.actions)
         n = len(offered)
-        if frames and t % SAMPLED == 0:
+        if frames and is_sampled(t):
             # How much the actions of a set resemble each other: the square of a sum over the sum of squares.
             terms = [np.outer(V.T @ x, x - V @ (V.T @ x)) for x in round_.actions]
             together += float(np.sum(sum(terms) ** 2))

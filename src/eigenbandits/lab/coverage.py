@@ -199,7 +199,7 @@ class Witness:
         assert frame.spectrum is not None
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         self.tilt = subspace_distance(frame.directions, self.instance.basis)
-        independent = self.pca.refreshed_at / self.pca.likeness
+        independent = self.pca.independent
         size = estimated_error(frame.spectrum, frame.directions.shape[1], independent, _TINY) / _TINY
         # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
         self.safety = max(self.safety, _ratio(self.tilt - self.pca.residual, size))

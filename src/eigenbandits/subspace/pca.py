@@ -12,13 +12,19 @@ from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.error import estimated_error
 from eigenbandits.subspace.rank import bulk_edge_rank
+from eigenbandits.subspace.repeats import Repeats
 
 Array = NDArray[np.float64]
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
-# One decision set in this many is looked at for how much its actions resemble each other.
+# One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
+
+
+def is_sampled(number: int) -> bool:
+    """Whether a decision set is looked at closely: one in `SAMPLED`, at no fixed distance, as sets may take turns."""
+    return (number * 0x9E3779B1 & 0xFFFFFFFF) * SAMPLED >> 32 == 0
 
 
 class PCA(Subspace):
@@ -50,7 +56,7 @@ class PCA(Subspace):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart"),
+        *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
     )
 
     def __init__(
@@ -86,6 +92,7 @@ class PCA(Subspace):
         self.block: Array | None = None
         self.residual = 0.0
         self.error = 1.0
+        self.repeats = Repeats()
         self.together = 0.0
         self.apart = 0.0
         self.directions: Array | None = None
@@ -110,8 +117,10 @@ class PCA(Subspace):
         if self.center == "mean":
             self.total += np.ones(len(vectors)) @ vectors
         self.moment.add_rows(vectors)
-        if self.directions is not None and self.sets % SAMPLED == 0 and 1 < len(vectors) <= 4 * BLOCK:
-            self._compare(vectors)
+        if is_sampled(self.sets):
+            self.repeats.add(actions)
+            if self.directions is not None and 1 < len(vectors) <= 4 * BLOCK:
+                self._compare(vectors)
 
     def _compare(self, vectors: Array) -> None:
         """Take note of how much the actions of one set resemble each other (the design effect of survey sampling).
@@ -131,6 +140,11 @@ class PCA(Subspace):
     def likeness(self) -> float:
         """How many vectors of one decision set are worth one independent vector; at least 1."""
         return max(self.together / self.apart, 1.0) if self.apart > 0.0 else 1.0
+
+    @property
+    def independent(self) -> float:
+        """How many independent vectors those seen are worth, as far as the resemblance between them shows."""
+        return self.repeats.worth(self.seen) / self.likeness
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
@@ -182,7 +196,7 @@ class PCA(Subspace):
         return product
 
     def _choose_rank(self, spectrum: Array) -> int:
-        return bulk_edge_rank(spectrum, self.seen / self.likeness) if self.rank == "auto" else int(self.rank)
+        return bulk_edge_rank(spectrum, self.independent) if self.rank == "auto" else int(self.rank)
 
     def _block_size(self, dim: int) -> int:
         """Return how many directions to follow: some more than the rank, so that the gap after it is seen."""
@@ -201,7 +215,7 @@ class PCA(Subspace):
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            return min(1.0, estimated_error(self.spectrum, rank, self.refreshed_at / self.likeness) + self.residual)
+            return min(1.0, estimated_error(self.spectrum, rank, self.independent) + self.residual)
         if self.projection_error == "theorem":
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
@@ -221,5 +235,6 @@ class PCA(Subspace):
                 "spectrum": frame.spectrum,
                 "projection_error": frame.error,
                 "likeness_within_sets": self.likeness,
+                "independent_vectors": self.independent,
             }
         return super().diagnostics() | found
