@@ -1,0 +1,218 @@
+"""One batch of requests in flight: chosen and learned together, written in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from eigenbandits.serve.errors import Refusal, invalid, unknown
+from eigenbandits.serve.hosted import DECIDE, LEARN, Hosted, pack_range, pack_rewards, parts
+from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report
+from eigenbandits.serve.journal import Journal
+from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.sets import AskedSet, Picked
+
+GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
+
+
+class PolicyFailure(Exception):  # noqa: N818 - names whose failure it is
+    """A policy could not do what some jobs asked; what it did on the way is not in the log."""
+
+    def __init__(self, jobs: Sequence[Ask | Report], refusal: Refusal) -> None:
+        super().__init__(str(refusal))
+        self.jobs = jobs
+        self.refusal = refusal
+
+
+class Batch:
+    """Applies jobs to policies and writes what they did, inside a transaction that the caller commits.
+
+    Until it is committed the policies are ahead of the log: where it fails, those in `touched` must be loaded again.
+    """
+
+    def __init__(self, policies: dict[int, Hosted], journal: Journal, metrics: Metrics, now: float) -> None:
+        self.policies = policies
+        self.journal = journal
+        self.metrics = metrics
+        self.now = now
+        self.touched: list[Hosted] = []
+        self.outcomes: list[Outcome] = []
+        # What is counted and remembered only once the transaction has been committed.
+        self.after: list[Callable[[], None]] = []
+
+    def apply(self, jobs: Sequence[Ask | Report]) -> None:
+        """Let each policy choose for all that ask it, then learn from all that report to it."""
+        for id_ in dict.fromkeys(job.policy for job in jobs):
+            mine = [job for job in jobs if job.policy == id_]
+            hosted = self.policies.get(id_)
+            if hosted is None:
+                self.outcomes += [(job, unknown("policy", "that it was sent to")) for job in mine]
+                continue
+            self.touched.append(hosted)
+            asks = [job for job in mine if isinstance(job, Ask)]
+            reports = [job for job in mine if isinstance(job, Report)]
+            chosen = self._decide(hosted, asks) if asks else 0
+            learned, total = self._report(hosted, reports) if reports else (0, 0.0)
+            if chosen or learned:
+                self._close(hosted, chosen, learned, total, 0)
+
+    def settle(self, hosted: Hosted, overdue: list[int], through: int) -> None:
+        """End decisions that have waited too long: with the default reward, or with none."""
+        self.touched.append(hosted)
+        reward = hosted.spec.default_reward
+        head = hosted.head
+        head.expired_through = through
+        kind = EXPIRED if reward is None else DEFAULT
+        self.journal.add_rewards([(hosted.id, number, reward, kind, self.now) for number in overdue])
+        if reward is None:
+            for number in overdue:
+                hosted.forget(number)
+            head.expired += len(overdue)
+        elif overdue:
+            self._learn(hosted, overdue, [reward] * len(overdue), [])
+            head.defaults += len(overdue)
+        self.after.append(lambda: self.metrics.rewards.labels(hosted.name, kind).inc(len(overdue)))
+        self._close(hosted, 0, 0, 0.0, len(overdue))
+
+    def _close(self, hosted: Hosted, chosen: int, learned: int, total: float, defaults: int) -> None:
+        hosted.head.last_at = self.now
+        self.journal.move_head(hosted.id, hosted.head)
+        self.journal.add_history(hosted.id, self.now, chosen, learned, total, defaults)
+        hosted.since_snapshot += chosen + learned + defaults
+
+    # Choosing
+
+    def _decide(self, hosted: Hosted, asks: list[Ask]) -> int:
+        asks = [ask for ask in asks if self._fits(hosted, ask)]
+        known = self._known(hosted, asks)
+        # The place of each new set among those to choose from; a request id that comes twice has one place.
+        places: dict[str, int] = {}
+        sets: list[AskedSet] = []
+        requests: list[str | None] = []
+        plans: list[list[Answer | int]] = []
+        for ask in asks:
+            plan: list[Answer | int] = []
+            for asked, request in zip(ask.sets, ask.requests, strict=True):
+                if request is not None and request in known:
+                    plan.append(known[request])
+                elif request is not None and request in places:
+                    plan.append(places[request])
+                else:
+                    if request is not None:
+                        places[request] = len(sets)
+                    plan.append(len(sets))
+                    sets.append(asked)
+                    requests.append(request)
+            plans.append(plan)
+        answers = self._choose(hosted, asks, sets, requests)
+        for ask, plan in zip(asks, plans, strict=True):
+            self.outcomes.append((ask, [answers[one] if isinstance(one, int) else one for one in plan]))
+        return len(answers)
+
+    def _fits(self, hosted: Hosted, ask: Ask) -> bool:
+        """Refuse what has another length than the vectors that came first, which may be in this very batch."""
+        catalogue = hosted.catalogue
+        if catalogue is not None:
+            return True
+        dim = hosted.dim
+        for asked in ask.sets:
+            width = asked.actions(None).shape[1]
+            dim = width if dim is None else dim
+            if width != dim:
+                message = f"The actions have vectors of length {width}; this policy takes vectors of length {dim}."
+                self.outcomes.append((ask, invalid(message, "actions", "wrong_dimension")))
+                return False
+        return True
+
+    def _known(self, hosted: Hosted, asks: list[Ask]) -> dict[str, Answer]:
+        wanted = {request for ask in asks for request in ask.requests if request is not None}
+        rows = self.journal.requests_of(hosted.id, sorted(wanted)) if wanted else []
+        return {row[0]: Answer(*row[1:]) for row in rows}
+
+    def _choose(
+        self, hosted: Hosted, asks: list[Ask], sets: list[AskedSet], requests: list[str | None]
+    ) -> list[Answer]:
+        answers: list[Answer] = []
+        rows = []
+        catalogue, dim, names = hosted.catalogue, hosted.dim or 1, iter(requests)
+        for part in parts(sets, catalogue, dim):
+            begun = time.perf_counter()
+            arrays = [asked.actions(catalogue) for asked in sets[part]]
+            try:
+                decisions = hosted.choose(arrays)
+            except ValueError as error:
+                raise PolicyFailure(asks, invalid(f"The policy refuses this: {error}", "actions")) from error
+            except Exception as error:
+                raise PolicyFailure(asks, Refusal(500, "internal", "The policy failed; the log says why.")) from error
+            self.metrics.choose_seconds.observe(time.perf_counter() - begun)
+            first = hosted.head.number + 1
+            for asked, decision, request in zip(sets[part], decisions, islice(names, len(decisions)), strict=True):
+                hosted.head.number += 1
+                number, index = hosted.head.number, decision.index
+                item = asked.item(catalogue, index) if isinstance(asked, Picked) and catalogue is not None else None
+                answer = Answer(number, index, item, decision.estimate, decision.upper, decision.propensity)
+                answers.append(answer)
+                told = (item, decision.propensity, decision.estimate, decision.upper, self.now, asked.encode())
+                rows.append((hosted.id, number, request, index, asked.size(catalogue), *told))
+                hosted.remember(number, decision)
+            hosted.head.position += 1
+            self.journal.add_event(hosted.id, hosted.head.position, DECIDE, pack_range(first, len(decisions)))
+        self.journal.add_decisions(rows)
+        self.after.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
+        return answers
+
+    # Learning
+
+    def _report(self, hosted: Hosted, reports: list[Report]) -> tuple[int, float]:
+        numbers = {number for report in reports for number, _ in report.rewards}
+        closed = [number for number in sorted(numbers) if not hosted.is_open(number) and number <= hosted.head.number]
+        settled = self.journal.rewards_of(hosted.id, closed) if closed else {}
+        fresh: dict[int, float] = {}
+        counts = {"learned": 0, "repeated": 0, "refused": 0}
+        for report in reports:
+            results: list[str | Refusal] = []
+            for number, reward in report.rewards:
+                result = self._judge(hosted, number, reward, settled, fresh)
+                results.append(result)
+                counts["refused" if isinstance(result, Refusal) else result] += 1
+            self.outcomes.append((report, results))
+        if fresh:
+            self._learn(hosted, list(fresh), list(fresh.values()), reports)
+            self.journal.add_rewards([(hosted.id, number, reward, GIVEN, self.now) for number, reward in fresh.items()])
+            hosted.head.rewards += len(fresh)
+        self.after.append(lambda: self.metrics.count_rewards(hosted, counts, fresh.values()))
+        return len(fresh), sum(fresh.values())
+
+    def _judge(
+        self,
+        hosted: Hosted,
+        number: int,
+        reward: float,
+        settled: dict[int, tuple[float | None, str]],
+        fresh: dict[int, float],
+    ) -> str | Refusal:
+        if not 1 <= number <= hosted.head.number:
+            return unknown("decision", f"{hosted.id}-{number}")
+        before, kind = settled.get(number, (fresh.get(number), GIVEN))
+        if before is None and kind == GIVEN:
+            fresh[number] = reward
+            return "learned"
+        if before == reward:
+            return "repeated"
+        if kind == GIVEN:
+            message = "This decision has a different reward already; the first one stands."
+            return Refusal(409, "different_reward", message, "reward")
+        message = "This decision was given up after its time to live; send rewards sooner, or give it a longer one."
+        return Refusal(409, "expired", message, "decision")
+
+    def _learn(self, hosted: Hosted, numbers: list[int], rewards: list[float], jobs: Sequence[Ask | Report]) -> None:
+        begun = time.perf_counter()
+        decisions = hosted.settle(numbers, self.journal)
+        try:
+            hosted.learn(decisions, rewards)
+        except Exception as error:
+            raise PolicyFailure(jobs, Refusal(500, "internal", "The policy failed; the log says why.")) from error
+        hosted.head.position += 1
+        self.journal.add_event(hosted.id, hosted.head.position, LEARN, pack_rewards(numbers, rewards))
+        self.metrics.learn_seconds.observe(time.perf_counter() - begun)

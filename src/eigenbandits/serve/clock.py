@@ -1,0 +1,52 @@
+"""The server's clock: follows the wall clock at the start and the monotonic one from then on, so it never jumps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+# The wall clock may be corrected by this many seconds without a word.
+TOLERATED = 2.0
+
+
+class Clock:
+    """Seconds since 1970 that only go forward, at the pace of real time.
+
+    Times to live are measured with it: if the wall clock is set a day ahead, no decision grows a day older.
+
+    Parameters
+    ----------
+    wall, steady
+        The wall clock and the monotonic one.
+
+    Examples
+    --------
+    >>> wall, steady = iter([1000.0, 87400.0]), iter([5.0, 6.0, 7.0])
+    >>> clock = Clock(lambda: next(wall), lambda: next(steady))
+    >>> clock.now()
+    1001.0
+    >>> clock.jump()
+    86398.0
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset = wall() - steady()
+        self._known = 0.0
+
+    def now(self) -> float:
+        """Return the time."""
+        return self._steady() + self._offset
+
+    def at_least(self, moment: float) -> None:
+        """Go on from a moment that the log has already seen, where the wall clock is behind it."""
+        self._offset += max(0.0, moment - self.now())
+
+    def jump(self) -> float:
+        """Return by how many seconds the wall clock has jumped since the last look; 0 where it has not."""
+        apart = self._wall() - self.now()
+        moved = apart - self._known
+        if abs(moved) <= TOLERATED:
+            return 0.0
+        self._known = apart
+        return moved

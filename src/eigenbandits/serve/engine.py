@@ -1,0 +1,304 @@
+"""The one writer: gathers the requests in flight, applies them to the policies, commits, and only then answers."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from eigenbandits.serve import recovery
+from eigenbandits.serve.batch import Batch, PolicyFailure
+from eigenbandits.serve.catalogue import Catalogue
+from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.hosted import Hosted, Unrepeatable
+from eigenbandits.serve.jobs import Ask, Job, Report, Task, deliver, refuse
+from eigenbandits.serve.journal import Journal
+from eigenbandits.serve.keys import KeyRing
+from eigenbandits.serve.logs import tell
+from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import Database, InUseError
+from eigenbandits.serve.upkeep import Upkeep
+
+# Requests in one transaction; more wait for the next one.
+_LARGEST_BATCH = 256
+# Seconds between two looks at what is due when nobody asks for anything, and between two tries at a lost database.
+_TICK, _RETRY = 0.2, 0.5
+# How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer's answer
+# and the writer for requests, so they must take turns more often than by default.
+_SWITCH = 0.0005
+
+
+class Engine:
+    """Holds the policies, the catalogues and the keys, and the thread that alone changes them.
+
+    Others read `policies`, `catalogues` and `keys` freely: what they hold is replaced, not changed, or changes in one
+    step.
+    """
+
+    def __init__(
+        self, settings: Settings, database: Database, metrics: Metrics | None = None, clock: Clock | None = None
+    ) -> None:
+        self.settings = settings
+        self.database = database
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.clock = clock if clock is not None else Clock()
+        self.keys = KeyRing()
+        self.policies: dict[int, Hosted] = {}
+        self.catalogues: dict[str, Catalogue] = {}
+        self.reasons: list[str] = ["the service is starting"]
+        self.failure: Exception | None = None
+        self._names: dict[str, Hosted] = {}
+        self._queue: SimpleQueue[Job] = SimpleQueue()
+        self._stopping = threading.Event()
+        self._begun = threading.Event()
+        self._journal: Journal | None = None
+        # Snapshots and checkpoints are written beside the writer, one at a time.
+        self.beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        self._upkeep = Upkeep(self)
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    # For requests
+
+    def named(self, name: str) -> Hosted:
+        """Return a policy by its name."""
+        hosted = self._names.get(name)
+        if hosted is None:
+            self._refuse_unless_ready()
+            raise Refusal(404, "unknown_policy", f"There is no policy {name[:100]!r}; create it first.")
+        return hosted
+
+    @property
+    def ready(self) -> bool:
+        """Whether the service decides and learns."""
+        return not self.reasons
+
+    def submit(self, job: Job) -> None:
+        """Hand a job to the writer."""
+        self._refuse_unless_ready()
+        if self._queue.qsize() >= self.settings.max_waiting:
+            raise unavailable("too many requests are waiting")
+        self._queue.put(job)
+
+    def _refuse_unless_ready(self) -> None:
+        if self.reasons:
+            raise unavailable(self.reasons[0])
+
+    # Life
+
+    def start(self, wait: float = 60.0) -> None:
+        """Start the writer and wait until it has tried once to open the database; raise what keeps it from starting."""
+        self._switch = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH, self._switch))
+        # One thread in BLAS: sums come out the same bit for bit, and cores are left for the requests.
+        self._blas = threadpool_limits(1, user_api="blas")
+        self._thread.start()
+        self._begun.wait(wait)
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        """Finish what is waiting, take snapshots, and close the database."""
+        self.reasons = ["the service is shutting down"]
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.beside.shutdown()
+        self.database.release()
+        self._blas.restore_original_limits()
+        sys.setswitchinterval(self._switch)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and self.failure is None:
+            try:
+                self._open()
+                while not self._stopping.is_set():
+                    self._step()
+            except StorageError as error:
+                self._lost(error)
+            except (InUseError, Unrepeatable, ValueError) as error:
+                self._lost(error)
+                if not self._begun.is_set():
+                    self.failure = error
+            except Exception as error:  # a defect: say so, and go on from what the log says
+                tell("the writer failed", logging.ERROR, trace=True)
+                for hosted in self.policies.values():
+                    hosted.dirty = True
+                self._lost(error)
+            self._begun.set()
+        self._finish()
+
+    def _lost(self, error: Exception) -> None:
+        """Say that the database or the disk is not there, turn away those who wait, and try again a little later."""
+        if not self._stopping.is_set():
+            self.reasons = ["its storage is not there or full"]
+        self.metrics.storage_errors.inc()
+        self.metrics.ready.set(0)
+        tell("storage failed", logging.ERROR, reason=str(error))
+        if self._journal is not None:
+            self._journal.connection.close()
+            self._journal = None
+        refuse(self._waiting(), unavailable("its storage is not there or full"))
+        self._begun.set()
+        self._stopping.wait(_RETRY)
+        refuse(self._waiting(), unavailable("its storage is not there or full"))
+
+    def _finish(self) -> None:
+        try:
+            if self._journal is not None:
+                while jobs := self._waiting():
+                    self._apply(jobs)
+                self._upkeep.last()
+        except StorageError as error:
+            tell("storage failed", logging.ERROR, reason=str(error))
+        refuse(self._waiting(), unavailable("the service is shutting down"))
+        if self._journal is not None:
+            self._journal.connection.close()
+
+    # The database, opened or opened again
+
+    def _open(self) -> None:
+        """Connect, become the one writer, and load what memory does not hold or may not be trusted in."""
+        connection = self.database.connect()
+        journal = self._journal = Journal(connection)
+        self.database.claim(connection)
+        self.reload_keys(journal)
+        rows = journal.policies()
+        known = self.policies
+        stale = [row for row in rows if not self._current(known.get(row[0]), row[4].position)]
+        self.catalogues = {one.name: one for one in journal.catalogues()}
+        fresh = {row[0]: recovery.load(self.database, journal, row, self.catalogues) for row in stale}
+        self.publish({row[0]: fresh.get(row[0]) or known[row[0]] for row in rows})
+        for hosted in self.policies.values():
+            if hosted.spec.catalogue is not None:
+                hosted.catalogue = self.catalogues[hosted.spec.catalogue]
+        # Not even a clock that was set back may let the log's times go backwards.
+        self.clock.at_least(max((row[4].last_at for row in rows), default=0.0))
+        self._begun.set()
+        if not self._stopping.is_set():
+            self.reasons = []
+            self.metrics.ready.set(1)
+            tell("ready", policies=len(self.policies))
+
+    @staticmethod
+    def _current(hosted: Hosted | None, position: int) -> bool:
+        return hosted is not None and not hosted.dirty and hosted.head.position == position
+
+    def publish(self, policies: dict[int, Hosted]) -> None:
+        """Let requests see these policies from now on."""
+        self.policies = policies
+        self._names = {hosted.name: hosted for hosted in policies.values()}
+
+    def reload_keys(self, journal: Journal) -> None:
+        """Take the keys of the database, where the command line may have changed them."""
+        self.keys.replace(journal.keys())
+
+    # The work
+
+    def _step(self) -> None:
+        jobs = self._waiting(_TICK)
+        assert self._journal is not None
+        if jobs:
+            self._apply(jobs)
+        self._upkeep.look(self._journal)
+
+    def _waiting(self, wait: float = 0.0) -> list[Job]:
+        """Return the jobs that wait, of which those are left out that nobody waits for any more."""
+        jobs: list[Job] = []
+        try:
+            jobs.append(self._queue.get(timeout=wait) if wait else self._queue.get_nowait())
+            while len(jobs) < _LARGEST_BATCH:
+                jobs.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        return [job for job in jobs if not job.future.done()]
+
+    def _apply(self, jobs: Sequence[Job]) -> None:
+        """Apply jobs in their order; tasks stand between the batches before and after them."""
+        run: list[Ask | Report] = []
+        done = 0
+        try:
+            for job in jobs:
+                if isinstance(job, Task):
+                    self._apply_batch(run)
+                    done += len(run)
+                    run = []
+                    self._apply_task(job)
+                    done += 1
+                else:
+                    run.append(job)
+            self._apply_batch(run)
+        except StorageError:
+            # Those already answered are not answered again.
+            refuse(jobs[done:], unavailable("its storage is not there or full"))
+            raise
+
+    def _apply_task(self, task: Task) -> None:
+        assert self._journal is not None
+        try:
+            with self._journal.connection.transaction():
+                result = task.action(self._journal)
+        except StorageError:
+            raise
+        except Refusal as refusal:
+            result = refusal
+        except Exception:
+            tell("a task of the writer failed", logging.ERROR, trace=True)
+            result = Refusal(500, "internal", "This failed inside the service; its log says why.")
+        # What a task has done to memory it does in what it returns, once it is on disk.
+        deliver([(task, result() if callable(result) else result)])
+
+    def _apply_batch(self, jobs: list[Ask | Report]) -> None:
+        while jobs:
+            failure = self.transact(partial(Batch.apply, jobs=jobs))
+            if failure is None:
+                self.metrics.count_batch("decide", sum(isinstance(job, Ask) for job in jobs))
+                self.metrics.count_batch("reward", sum(isinstance(job, Report) for job in jobs))
+                return
+            refuse(failure.jobs, failure.refusal)
+            jobs = [job for job in jobs if job not in failure.jobs]
+
+    def transact(self, action: Callable[[Batch], Any]) -> PolicyFailure | None:
+        """Run something on a batch in one transaction and answer its jobs; return what a policy failed in."""
+        assert self._journal is not None
+        journal = self._journal
+        batch = Batch(self.policies, journal, self.metrics, self.clock.now())
+        try:
+            with journal.connection.transaction():
+                action(batch)
+                begun = time.perf_counter()
+            self.metrics.commit_seconds.observe(time.perf_counter() - begun)
+        except PolicyFailure as failure:
+            tell("a policy failed", logging.WARNING, trace=failure.refusal.status >= 500)
+            self._load_again(batch.touched)
+            return failure
+        except BaseException:
+            for hosted in batch.touched:
+                hosted.dirty = True
+            raise
+        deliver(batch.outcomes)
+        for count in batch.after:
+            count()
+        self.metrics.queue_length.set(self._queue.qsize())
+        return None
+
+    def _load_again(self, touched: Sequence[Hosted]) -> None:
+        for hosted in touched:
+            hosted.dirty = True
+        assert self._journal is not None
+        journal, wanted = self._journal, {hosted.id for hosted in touched}
+        fresh = {
+            row[0]: recovery.load(self.database, journal, row, self.catalogues)
+            for row in journal.policies()
+            if row[0] in wanted
+        }
+        self.publish(self.policies | fresh)

@@ -1,0 +1,88 @@
+"""API keys: shown once, stored as hashes, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from eigenbandits.serve.errors import Refusal, invalid
+
+SCOPES = ("decide", "reward", "admin")
+_PREFIX = "ebk_"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is stored of a key: never the key itself."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    digest: bytes
+    created_at: float
+    revoked_at: float | None = None
+
+
+def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[Key, str]:
+    """Return a new key as it is stored, and the text that its owner sends.
+
+    The text holds 256 random bits, so that one round of a fast hash hides it as well as a slow one would.
+    """
+    wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
+    if not wanted or set(scopes) - set(SCOPES):
+        raise invalid(f"scopes is {sorted(set(scopes))}; expected some of {', '.join(SCOPES)}.", "scopes")
+    if not 1 <= len(name) <= 100 or not name.isprintable():
+        raise invalid("name of the key is empty, too long or not printable; expected 1 to 100 characters.", "name")
+    id_ = secrets.token_hex(8)
+    text = f"{_PREFIX}{id_}_{secrets.token_urlsafe(32)}"
+    return Key(id_, name, wanted, _digest(text), now), text
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+class KeyRing:
+    """The keys that are valid now.
+
+    Without any key, not even a revoked one, everything is open; who revokes the last key closes the door, not opens it.
+    """
+
+    def __init__(self, keys: Iterable[Key] = ()) -> None:
+        self.open = True
+        self._valid: dict[str, Key] = {}
+        self.replace(keys)
+
+    def replace(self, keys: Iterable[Key]) -> None:
+        """Take the keys of the database."""
+        known = list(keys)
+        self._valid = {key.id: key for key in known if key.revoked_at is None}
+        self.open = not known
+
+    def check(self, header: str | None, scope: str | None) -> str:
+        """Return the id of the caller's key; raise `Refusal` where it is missing, wrong or not good for the scope.
+
+        Parameters
+        ----------
+        header
+            The Authorization header.
+        scope
+            What the key must allow; None is satisfied with any valid key.
+        """
+        if self.open:
+            return ""
+        if not header:
+            raise Refusal(401, "missing_key", "This needs a key; send it as 'Authorization: Bearer ebk_…'.")
+        scheme, _, text = header.partition(" ")
+        id_ = text[len(_PREFIX) :].partition("_")[0]
+        key = self._valid.get(id_)
+        # An unknown id is compared too, so that the time tells nothing about which ids there are.
+        same = hmac.compare_digest(_digest(text), key.digest if key else bytes(32))
+        if scheme.lower() != "bearer" or key is None or not same:
+            raise Refusal(401, "wrong_key", "This key is not known or was revoked; ask for a new one.")
+        if scope is not None and scope not in key.scopes and "admin" not in key.scopes:
+            raise Refusal(403, "missing_scope", f"This key does not have the scope {scope!r} that this request needs.")
+        return key.id

@@ -1,0 +1,107 @@
+"""Running the service: in the foreground, or in a thread beside tests and examples."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from eigenbandits.serve.app import create_app
+from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.engine import Engine
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import database_of
+
+
+class Server:
+    """A service that listens.
+
+    Attributes
+    ----------
+    engine
+        What decides and learns.
+    url
+        Where it listens.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.engine = Engine(settings, database_of(settings), clock=clock)
+        self.url = ""
+        self._socket: socket.socket | None = None
+
+    def start(self) -> None:
+        """Open the database and the port; raise ValueError where that would let everybody in."""
+        self.engine.start()
+        try:
+            if self.engine.keys.open and not self.settings.loopback:
+                raise ValueError(
+                    f"host is {self.settings.host} and there is no key, so that everybody could get in; "
+                    "create a key with `eigenbandits keys create`, or listen on 127.0.0.1."
+                )
+            family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
+            self._socket = socket.socket(family, socket.SOCK_STREAM)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((self.settings.host, self.settings.port))
+        except BaseException:
+            self.stop()
+            raise
+        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
+        self.url = f"http://{host}:{self._socket.getsockname()[1]}"
+        self.http = uvicorn.Server(
+            uvicorn.Config(
+                create_app(self.engine),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                limit_concurrency=self.settings.max_connections,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=int(self.settings.request_timeout) + 1,
+                h11_max_incomplete_event_size=65536,
+            )
+        )
+
+    def run(self) -> None:
+        """Answer until told to stop, by a signal or `http.should_exit`."""
+        assert self._socket is not None
+        try:
+            self.http.run(sockets=[self._socket])
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Close the port and the database."""
+        if self._socket is not None:
+            self._socket.close()
+        self.engine.stop()
+
+
+@contextmanager
+def running(settings: Settings, clock: Clock | None = None) -> Iterator[Server]:
+    """Run a service in a thread for as long as the block lasts.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from urllib.request import urlopen
+    >>> from eigenbandits.serve import Settings, running
+    >>> with tempfile.TemporaryDirectory() as folder, running(Settings(folder=folder, port=0)) as server:
+    ...     json.load(urlopen(server.url + "/ready"))
+    {'ready': True, 'reasons': []}
+    """
+    server = Server(settings, clock)
+    server.start()
+    thread = threading.Thread(target=server.run, name="http", daemon=True)
+    thread.start()
+    while not server.http.started and thread.is_alive():
+        time.sleep(0.005)
+    try:
+        yield server
+    finally:
+        server.http.should_exit = True
+        thread.join()

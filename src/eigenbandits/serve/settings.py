@@ -1,0 +1,124 @@
+"""Settings of the service: from a TOML file, the environment and the command line, the later the stronger."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eigenbandits.inputs import one_of
+
+PREFIX = "EIGENBANDITS_"
+_FOLDER = Path("eigenbandits-data")
+
+
+def _option(default: Any, text: str, least: float | None = None) -> Any:
+    return field(default=default, metadata={"help": text, "least": least})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the service may be told; every field has a name in the file, in the environment and as an option.
+
+    Examples
+    --------
+    >>> Settings(port=0).host
+    '127.0.0.1'
+    >>> Settings(port=-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: port is -1; expected at least 0.
+    """
+
+    folder: Path = _option(  # noqa: RUF009 - a field, like the others
+        _FOLDER, "Folder of the database, the snapshots and the lock."
+    )
+    database: str = _option("", "postgresql://… instead of SQLite in the folder.")
+    host: str = _option("127.0.0.1", "Address to listen on; anything but loopback needs a key.")
+    port: int = _option(8765, "Port to listen on; 0 takes a free one.", 0)
+    max_body_bytes: int = _option(8 * 2**20, "Largest body of a request.", 1024)
+    max_catalogue_bytes: int = _option(256 * 2**20, "Largest body that uploads items of a catalogue.", 1024)
+    max_actions: int = _option(10_000, "Most actions in one decision set, K.", 1)
+    max_dim: int = _option(4096, "Most numbers in one vector, d.", 1)
+    max_batch: int = _option(1000, "Most entries in one batch request.", 1)
+    max_policies: int = _option(100, "Most policies.", 1)
+    max_catalogues: int = _option(100, "Most catalogues.", 1)
+    max_items: int = _option(1_000_000, "Most items in one catalogue.", 1)
+    max_waiting: int = _option(2000, "Requests that may wait for the writer; more are told to come again.", 1)
+    max_connections: int = _option(1000, "Connections that may be open at once.", 1)
+    rate: float = _option(0.0, "Requests per second for each key; 0 sets no limit.", 0)
+    request_timeout: float = _option(10.0, "Seconds after which a request is given up.", 0.01)
+    snapshot_events: int = _option(20_000, "Decisions and rewards between two snapshots of a policy.", 1)
+    snapshot_seconds: float = _option(300.0, "Seconds after which a changed policy gets a snapshot anyway.", 0.01)
+    history_days: float = _option(7.0, "Days for which the reward rate over time is kept.", 0)
+    open_metrics: bool = _option(False, "Give /metrics without a key.")
+    log_level: str = _option("info", "debug, info, warning or error.")
+
+    def __post_init__(self) -> None:
+        """Take what was written in words, and refuse what makes no sense."""
+        for spec in dataclasses.fields(self):
+            value = _converted(spec, getattr(self, spec.name))
+            least = spec.metadata["least"]
+            if least is not None and not value >= least:
+                raise ValueError(f"{spec.name} is {value:g}; expected at least {least:g}.")
+            object.__setattr__(self, spec.name, value)
+        if self.port > 65535:
+            raise ValueError(f"port is {self.port}; expected at most 65535.")
+        if self.database and not self.database.startswith(("postgresql://", "postgres://")):
+            raise ValueError("database is neither empty nor a postgresql:// address; expected one of the two.")
+        one_of(self.log_level, "log_level", ("debug", "info", "warning", "error"))
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @classmethod
+    def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
+        """Return the settings from a file, overruled by the environment, overruled by options that are not None."""
+        names = [spec.name for spec in dataclasses.fields(cls)]
+        found: dict[str, Any] = _from_file(file, names) if file is not None else {}
+        for key, value in (os.environ if environment is None else environment).items():
+            if key.startswith(PREFIX) and key[len(PREFIX) :].lower() in names:
+                found[key[len(PREFIX) :].lower()] = value
+        return cls(**found | {name: value for name, value in options.items() if value is not None})
+
+
+def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(file.read_text())
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read ({error.strerror}); expected a TOML file of settings.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} is not TOML ({error}).") from error
+    unknown = sorted(set(found) - set(names))
+    if unknown:
+        raise ValueError(f"{file} sets {unknown[0]!r}, which is no setting; expected {', '.join(names)}.")
+    return found
+
+
+def _converted(spec: dataclasses.Field[Any], value: Any) -> Any:
+    kind: type[Any] = type(spec.default)
+    if isinstance(spec.default, Path):
+        return Path(value)
+    try:
+        if kind is bool and isinstance(value, str):
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+        if kind is int and isinstance(value, float):
+            raise ValueError
+        if isinstance(value, bool) is not (kind is bool):
+            raise ValueError
+        return kind(value)
+    except (ValueError, TypeError, KeyError):
+        word = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}[kind]
+        raise ValueError(f"{spec.name} is {value!r}; expected {word}.") from None

@@ -1,0 +1,91 @@
+"""What a database must do for the service: connect, run statements, hold the one writer's lock, keep snapshots."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from eigenbandits.serve.storage.schema import TABLES, VERSION
+
+Row = tuple[Any, ...]
+
+
+class Connection(ABC):
+    """One connection; used by one thread at a time. Everything that goes wrong in it is a `StorageError`."""
+
+    @abstractmethod
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement, with ? for each value, and return its rows."""
+
+    @abstractmethod
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run one statement for many rows of values."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """End the transaction that is open, if any, as if it had never begun; never raises."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run a block as one transaction that is on disk when the block has ended, or not at all."""
+        self.execute("BEGIN")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+
+
+class Database(ABC):
+    """A place where the service keeps everything."""
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Open a connection."""
+
+    @abstractmethod
+    def claim(self, connection: Connection) -> None:
+        """Become the one server that writes, with this connection; raise `InUseError` where there is another."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let another server write."""
+
+    @abstractmethod
+    def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
+        """Keep the snapshot of a policy, whole or not at all, and the one before it; may run in any thread."""
+
+    @abstractmethod
+    def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
+        """Give the position and content of the snapshots of a policy, newest first."""
+
+    @abstractmethod
+    def drop_snapshots(self, connection: Connection, policy: int) -> None:
+        """Forget the snapshots of a policy."""
+
+    def tidy(self) -> None:  # noqa: B027 - most databases look after themselves
+        """Do what keeps the database small and quick; may run in any thread, now and then."""
+
+
+class InUseError(Exception):
+    """Another server writes to the same place."""
+
+
+def prepare(connection: Connection, words: dict[str, str]) -> None:
+    """Create what is missing, and refuse tables of a later version."""
+    with connection.transaction():
+        for table in TABLES:
+            for word, replacement in words.items():
+                table = table.replace(f" {word}", f" {replacement}")
+            connection.execute(table)
+        connection.execute("INSERT INTO meta VALUES ('version', ?) ON CONFLICT DO NOTHING", (str(VERSION),))
+        found = int(connection.execute("SELECT value FROM meta WHERE name = 'version'")[0][0])
+    if found > VERSION:
+        raise ValueError(f"the database has version {found}; this eigenbandits reads up to {VERSION}. Upgrade it.")

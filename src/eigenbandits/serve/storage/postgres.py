@@ -1,0 +1,136 @@
+"""PostgreSQL: for those who run a database server already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from eigenbandits.extras import need
+from eigenbandits.serve.errors import StorageError
+from eigenbandits.serve.storage.base import Connection, Database, InUseError, Row, prepare
+
+WORDS = {"INT": "BIGINT", "REAL8": "DOUBLE PRECISION", "BYTES": "BYTEA"}
+# The number of the advisory lock: "eigenban" in ASCII.
+LOCK = int.from_bytes(b"eigenban", "big", signed=True)
+# A server that was killed leaves its lock until PostgreSQL has noticed.
+PATIENCE = 15.0
+
+
+class PostgresConnection(Connection):
+    """One connection to the server."""
+
+    def __init__(self, address: str) -> None:
+        import psycopg
+
+        self._error = psycopg.Error
+        try:
+            # Autocommit: transactions begin and end where `Connection.transaction` says.
+            self._raw = psycopg.connect(
+                address, autocommit=True, connect_timeout=5, keepalives=1, keepalives_idle=5, keepalives_interval=2
+            )
+            # A lock or a statement that hangs must not hang the service.
+            self._raw.execute("SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET synchronous_commit = on")
+        except psycopg.Error as error:
+            raise StorageError(_brief(error)) from error
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement."""
+        try:
+            cursor = self._raw.execute(_dialect(sql), values)
+            return cursor.fetchall() if cursor.description else []
+        except self._error as error:
+            raise StorageError(_brief(error)) from error
+
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run one statement for many rows."""
+        try:
+            with self._raw.cursor() as cursor:
+                cursor.executemany(_dialect(sql), rows)
+        except self._error as error:
+            raise StorageError(_brief(error)) from error
+
+    def rollback(self) -> None:
+        """End the open transaction."""
+        try:
+            self._raw.rollback()
+        except self._error:
+            self.close()
+
+    def close(self) -> None:
+        """Close."""
+        self._raw.close()
+
+
+def _dialect(sql: str) -> Any:
+    # All statements are written in this package; none is put together from what a caller sent.
+    return sql.replace("?", "%s")
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+class PostgresDatabase(Database):
+    """A database on a PostgreSQL server; snapshots are kept in it too, so that any machine can take over.
+
+    Parameters
+    ----------
+    address
+        postgresql://user:password@host/database
+    """
+
+    def __init__(self, address: str) -> None:
+        need("serve-postgres", "psycopg", what="PostgreSQL")
+        self.address = address
+        self._prepared = False
+
+    def connect(self) -> Connection:
+        """Connect, and create the tables where they are missing."""
+        connection = PostgresConnection(self.address)
+        if not self._prepared:
+            # Two that start at once would both find nothing; the second waits for the first.
+            connection.execute("SELECT pg_advisory_lock(?)", (LOCK + 1,))
+            prepare(connection, WORDS)
+            connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 1,))
+            self._prepared = True
+        return connection
+
+    def claim(self, connection: Connection) -> None:
+        """Take the advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        deadline = time.monotonic() + PATIENCE
+        while not connection.execute("SELECT pg_try_advisory_lock(?)", (LOCK,))[0][0]:
+            if time.monotonic() > deadline:
+                raise InUseError("another server writes to this database; stop it first.")
+            time.sleep(0.1)
+
+    def release(self) -> None:
+        """Nothing to do: the lock ends with the connection."""
+
+    def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
+        """Insert a row; keep the last two."""
+        connection = self.connect()
+        try:
+            with connection.transaction():
+                connection.execute(
+                    "INSERT INTO snapshots VALUES (?, ?, ?) "
+                    "ON CONFLICT (policy, position) DO UPDATE SET content = excluded.content",
+                    (policy, position, content),
+                )
+                connection.execute(
+                    "DELETE FROM snapshots WHERE policy = ? AND position NOT IN "
+                    "(SELECT position FROM snapshots WHERE policy = ? ORDER BY position DESC LIMIT 2)",
+                    (policy, policy),
+                )
+        finally:
+            connection.close()
+
+    def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
+        """Read the rows."""
+        sql = "SELECT position, content FROM snapshots WHERE policy = ? ORDER BY position DESC"
+        for position, content in connection.execute(sql, (policy,)):
+            yield position, bytes(content)
+
+    def drop_snapshots(self, connection: Connection, policy: int) -> None:
+        """Delete the rows."""
+        connection.execute("DELETE FROM snapshots WHERE policy = ?", (policy,))
