@@ -67,13 +67,16 @@ def command(
     workers: Annotated[
         int | None, typer.Option(help="How many processes.", show_default="one per processor", min=1)
     ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Run cells again that another state of this library's code has made.")
+    ] = False,
 ) -> None:
     """Run the experiments of a paper again: without options, the list of its figures and how far they are.
 
     Stop it anywhere, and the same command goes on. Figures are left as PNG in the folder of the results.
     """
     need("lab", "pyarrow", "matplotlib", "threadpoolctl", what="This command")
-    options: dict[str, Any] = {"cache": cache, "engine": engine.value, "workers": workers}
+    options: dict[str, Any] = {"cache": cache, "engine": engine.value, "workers": workers, "refresh": refresh}
     with one_sentence():
         try:
             if claims:
@@ -126,19 +129,17 @@ def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dic
 
 
 def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Results]], scale: str, out: Path) -> Path:
-    from eigenbandits.lab.drawing import to_bytes
     from eigenbandits.papers.lale2019 import panels
 
     layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
     path = out / f"figure-{plate.name}-{layer}-{scale}.png"
-    write_whole(path, to_bytes(panels.draw(plate, blocks, results), "png"))
+    write_whole(path, panels.small_png(panels.draw(plate, blocks, results)))
     return path
 
 
 def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, Any], draw_all: bool) -> None:
     """Run all groups on all blocks whose features are there, what matters most first, and draw what comes of it."""
-    from eigenbandits.lab.drawing import to_bytes
-    from eigenbandits.papers.lale2019 import Study, account, all_blocks, groups, panels, plates, study, summary
+    from eigenbandits.papers.lale2019 import GROUPS, Study, account, all_blocks, groups, panels, plates, study, summary
 
     blocks, refusals = [], []
     for block in all_blocks():
@@ -148,15 +149,16 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
                 blocks.append(block)
             except LabError as error:
                 refusals.append(str(error))
-    for block in blocks:
-        for group in groups(block):
-            typer.echo(f"{block.title}: {group}")
-            Study(block, group, scale).run(out, **options)
+    for group in GROUPS:
+        for block in blocks:
+            if group in groups(block):
+                typer.echo(f"{block.title}: {group}")
+                Study(block, group, scale).run(out, **options)
     for refusal in refusals:
         typer.echo(f"Left out: {refusal}", err=True)
     table = summary.Table.collect(out, scale)
     path = out / f"figure-strong-{scale}.png"
-    write_whole(path, to_bytes(panels.strong(table, blocks, account.STRONG), "png"))
+    write_whole(path, panels.small_png(panels.strong(table, blocks, account.STRONG)))
     typer.echo(f"\n{account.as_text(account.mistakes(table))}\n\nLeft behind: {path}")
     for plate in plates().values() if draw_all else ():
         for kind in dict.fromkeys(block.layer for block in blocks):
@@ -171,15 +173,21 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
                 typer.echo(f"Left behind: {_save(plate, wanted, found, scale, out)}")
 
 
-def _sensitivity(scale: str, out: Path, options: dict[str, Any]) -> None:
-    from eigenbandits.lab.drawing import to_bytes
-    from eigenbandits.papers.lale2019 import sensitivity
+def _found(block: Block, plate: Plate, scale: str, out: Path) -> dict[str, Results]:
+    from eigenbandits.papers.lale2019 import Study
 
-    cache, engine = options["cache"], {key: options[key] for key in ("engine", "workers")}
+    studies = {group: Study(block, group, scale).results(out) for group in ("paper", plate.group)}
+    return {group: found for group, found in studies.items() if found is not None}
+
+
+def _sensitivity(scale: str, out: Path, options: dict[str, Any]) -> None:
+    from eigenbandits.papers.lale2019 import panels, sensitivity
+
+    cache, engine = options["cache"], {key: options[key] for key in ("engine", "workers", "refresh")}
     results = sensitivity.experiment(scale, cache).run(sensitivity.folder(out, scale), **engine)
     found = sensitivity.points(results)
     path = out / f"figure-sensitivity-{scale}"
-    write_whole(path.with_suffix(".png"), to_bytes(sensitivity.draw(results), "png"))
+    write_whole(path.with_suffix(".png"), panels.small_png(sensitivity.draw(results)))
     sensitivity.write(path.with_suffix(".csv"), found)
     typer.echo(f"{sensitivity.as_text(found)}\n\nLeft behind: {path}.png and {path}.csv")
 

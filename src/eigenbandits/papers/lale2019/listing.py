@@ -19,17 +19,17 @@ def listing(out: Path, scale: str, cache: str | PathLike[str] | None = None) -> 
     for plate in plates().values():
         blocks = plate.chosen(None)
         studies = [Study(block, group, scale) for block in blocks for group in dict.fromkeys(("paper", plate.group))]
-        rows.append([plate.name, plate.title, str(plate.panels), *_state(studies, out)])
+        rows.append([f"{plate.name:11}  {plate.title}", str(plate.panels), *_state(studies, out)])
         missing |= {block.name: why for block in blocks if (why := _missing(block, cache))}
     everything = [Study(block, group, scale) for block in all_blocks() for group in groups(block)]
-    rows.append(["strong", "everybody on every block, with and without a ReLU", "1", *_state(everything, out)])
+    rows.append(["strong       everybody on every block, with and without a ReLU", "1", *_state(everything, out)])
     about = settings()["sensitivity"]
-    rows.append(["sensitivity", f"one constant at a time, {about['block'][scale]}", "4", "", "minutes"])
+    rows.append([f"sensitivity  one constant at a time, {about['block'][scale]}", "4", "", "minutes"])
     lines = [
         "Lale, Azizzadenesheli, Anandkumar, Hassibi. Stochastic Linear Bandits with Hidden Low Rank Structure. 2019.",
         f"Figures at --scale {scale}, without a ReLU unless --layer relu is given; results in {out}.",
         "",
-        aligned(["figure", "what it shows", "panels", "cells there", "time on one core"], rows),
+        aligned(["figure", "panels", "cells there", "time on one core"], rows),
     ]
     if missing:
         lines += ["", "Features that have not been made:", *(f"  {name}: {why}" for name, why in missing.items())]
@@ -54,7 +54,7 @@ def _state(studies: list[Study], out: Path) -> list[str]:
 
 def seconds(study: Study) -> float:
     """Return about how long a study takes on one core, from the times measured once (settings.toml)."""
-    asked, speed = length(study.block, study.scale), settings()["microseconds"]
+    asked, speed = length(study.block, study.scale, study.group), settings()["microseconds"]
     each: float = speed[study.block.dataset if study.block.dataset == "imagenet" else str(study.block.dim)]
     return 1e-6 * each * asked.rounds * asked.seeds * len(line_up(study.block, study.group))
 

@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB, SOFUL, LinTS, ProjectedThompson
 from eigenbandits.belief import Ambient
+from eigenbandits.inputs import Array
 from eigenbandits.lab.words import unknown
+from eigenbandits.linalg import square_norms
 from eigenbandits.papers.lale2019.settings import Block, constants, ranks
 from eigenbandits.policy import Policy
 from eigenbandits.rules import SampledOptimism
 from eigenbandits.subspace import Whole
 
 OFUL_PAPER, OFUL_LOGDET, OFUL_TUNED, OFUL_TUNED_SAMPLED = "OFUL", "OFUL log-det", "OFUL λ=R²d", "OFUL λ=R²d, sampled"
-PSLB_PLAIN, PSLB_SOFT = "PSLB, nothing set", "PSLB, soft"
+PSLB_PLAIN, PSLB_SOFT, LONGEST = "PSLB, nothing set", "PSLB, soft", "longest action"
+_PREFIX = {
+    "paper": "PSLB",
+    "intersection": "PSLB∩",
+    "sharp": "PSLB sharp",
+    "closed": "PSLB closed",
+    "uncentred": "PSLB uncentred",
+}
 
 GROUPS = {
     "paper": "as in the appendix: sampled optimism, the paper's radii, PSLB's projected set alone",
     "intersection": "as in the main text: sampled optimism over the intersection of both sets",
-    "closed": "the same radii with optimism in closed form",
-    "strong": "OFUL with its log-det radius, with and without a ridge that fits; PSLB with nothing set; and others",
+    "strong": "OFUL with its log-det radius, λ = 1 and a ridge that fits; PSLB with nothing set; no learning at all",
+    "others": "the soft subspace, Thompson sampling in it and in the whole space, the sketch, a sampled fitting ridge",
+    "sharp": "as in the appendix with the sharp radius of this library in the place of the paper's",
+    "closed": "as in the appendix with optimism in closed form in the place of sampling",
     "uncentred": "as in the appendix on actions behind a ReLU, with nothing taken off",
 }
+
+
+@dataclass(frozen=True)
+class Longest:
+    """The longest action, whatever was earned before: what the features give away by their length alone.
+
+    Attributes
+    ----------
+    center : {"none", "set"}
+        Whether lengths are measured from the mean of the decision set.
+    """
+
+    center: str = "none"
+
+    def choose(self, actions: Array) -> Longest.Choice:
+        """Choose the longest."""
+        around = actions - actions.mean(axis=0) if self.center == "set" else actions
+        return Longest.Choice(int(square_norms(around).argmax()))
+
+    def learn(self, decision: object, reward: float) -> None:
+        """Learn nothing."""
+
+    @dataclass(frozen=True)
+    class Choice:
+        """The row chosen."""
+
+        index: int
 
 
 class SampledOFUL(Policy):
@@ -68,35 +107,40 @@ def pslb_label(rank: int, group: str = "paper") -> str:
     >>> pslb_label(4), pslb_label(4, "intersection")
     ('PSLB m=4', 'PSLB∩ m=4')
     """
-    words = {"paper": "PSLB", "intersection": "PSLB∩", "closed": "PSLB closed", "uncentred": "PSLB uncentred"}
-    return f"{words[group]} m={rank}"
+    return f"{_PREFIX[group]} m={rank}"
 
 
 def groups(block: Block) -> list[str]:
-    """Return the groups that play on a block; what only explains the others is left to d = 100."""
+    """Return the groups that play on a block, those that matter most first; what only explains is left to d = 100."""
     found = ["paper", "intersection", "strong"]
-    if block.dim == 100:
-        found.append("closed")
-    if block.layer == "relu":
+    if block.layer != "relu":
+        found.append("others")
+    if block.dim == 100 and block.dataset != "imagenet":
+        found += ["sharp", "closed"]
+    if block.layer == "relu" and block.dim == 100:
         found.append("uncentred")
     return found
 
 
-def line_up(block: Block, group: str) -> dict[str, Policy]:
+def line_up(block: Block, group: str) -> dict[str, Any]:
     """Return the policies of one group on a block, by label."""
     match group:
         case "paper":
             return {OFUL_PAPER: oful(block)} | {pslb_label(m): pslb(m, block) for m in ranks()}
         case "intersection":
-            chosen = ranks() if block.dim == 100 else [1]
+            chosen = ranks() if "closed" in groups(block) else [1]
             return {pslb_label(m, group): pslb(m, block, intersect=True) for m in chosen}
         case "closed":
             closed = {pslb_label(m, group): pslb(m, block, rule="optimism") for m in ranks()}
             return {"OFUL closed": OFUL(**known(block), radius="paper"), **closed}
+        case "sharp":
+            return {pslb_label(m, group): pslb(m, block, radius="sharp") for m in ranks()}
         case "uncentred":
             return {pslb_label(m, group): pslb(m, block, center="none") for m in ranks()}
         case "strong":
             return _strong(block)
+        case "others":
+            return _others(block)
         case _:
             raise unknown("group", group, GROUPS)
 
@@ -127,17 +171,25 @@ def known(block: Block) -> dict[str, Any]:
     return {name: fixed[name] for name in ("noise", "theta_bound", "ridge", "delta")} | {"center": block.center}
 
 
-def _strong(block: Block) -> dict[str, Policy]:
-    fixed = constants()
-    noise, center = fixed["noise"], block.center
-    # What a Gaussian prior asks for that gives each of the d coordinates of θ* the variance S²/d, for S = 1.
-    fitting = noise**2 * block.dim
+def _fitting(block: Block) -> float:
+    """Return R²d, the ridge of a Gaussian prior that gives each of the d coordinates of θ* the variance 1/d."""
+    return float(constants()["noise"] ** 2 * block.dim)
+
+
+def _strong(block: Block) -> dict[str, Any]:
     return {
         OFUL_LOGDET: OFUL(**known(block)),
-        OFUL_TUNED: OFUL(**(known(block) | {"ridge": fitting})),
-        OFUL_TUNED_SAMPLED: oful(block, ridge=fitting),
-        PSLB_PLAIN: PSLB(noise=noise),
-        PSLB_SOFT: PSLB(noise=noise, outside=fixed["soft_power"]),
+        OFUL_TUNED: OFUL(**(known(block) | {"ridge": _fitting(block)})),
+        PSLB_PLAIN: PSLB(noise=constants()["noise"]),
+        LONGEST: Longest(block.center),
+    }
+
+
+def _others(block: Block) -> dict[str, Any]:
+    noise, center = constants()["noise"], block.center
+    return {
+        OFUL_TUNED_SAMPLED: oful(block, ridge=_fitting(block)),
+        PSLB_SOFT: PSLB(noise=noise, outside=constants()["soft_power"]),
         "ProjectedThompson": ProjectedThompson(noise=noise, center=center),
         "LinTS": LinTS(noise=noise, propensity_draws=0, center=center),
         "SOFUL": SOFUL(noise=noise, center=center),

@@ -10,6 +10,9 @@ from typing import Any, Self
 
 from eigenbandits.lab.words import LabError, unknown
 
+# The groups of the paper's own comparison and of its strongest rivals, which get all seeds.
+MAIN_GROUPS = ("paper", "intersection", "strong")
+
 
 @cache
 def settings() -> dict[str, Any]:
@@ -117,8 +120,8 @@ class Length:
     images: int
 
 
-def length(block: Block, scale: str) -> Length:
-    """Return how long a block is played at a scale.
+def length(block: Block, scale: str, group: str = "paper") -> Length:
+    """Return how long a block is played by a group at a scale.
 
     Examples
     --------
@@ -129,7 +132,10 @@ def length(block: Block, scale: str) -> Length:
     if scale not in known:
         raise unknown("scale", scale, known)
     chosen = known[scale]
-    return Length(**chosen[block.dataset], points=chosen["points"], images=chosen["images"][block.layer])
+    rounds, seeds = chosen[block.dataset]["rounds"], chosen[block.dataset]["seeds"]
+    if group not in MAIN_GROUPS:
+        seeds = min(seeds, chosen["beside"])
+    return Length(rounds, seeds, chosen["points"], chosen["images"][block.layer])
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Study:
 
     def experiment(self, cache: str | PathLike[str] | None = None) -> Experiment:
         """Return the experiment; raises `LabError` where the features of the block have not been made."""
-        asked = length(self.block, self.scale)
+        asked = length(self.block, self.scale, self.group)
         return Experiment(
             name=f"{self.block.name}-{self.group}",
             policies=line_up(self.block, self.group),
@@ -66,7 +66,7 @@ class Study:
 
     def cells(self) -> int:
         """Return how many cells it has."""
-        return len(line_up(self.block, self.group)) * length(self.block, self.scale).seeds
+        return len(line_up(self.block, self.group)) * length(self.block, self.scale, self.group).seeds
 
     def done(self, out: Path) -> int:
         """Return how many cells its folder holds, of these settings or of others."""

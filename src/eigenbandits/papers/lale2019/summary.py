@@ -167,7 +167,7 @@ def first_from(rounds: Array, values: Array, level: float) -> float:
     >>> first_from(np.array([1, 2, 4, 8]), np.array([0.95, 0.2, 0.9, 1.0]), 0.9)
     4.0
     """
-    below = np.flatnonzero(values < level)
+    below = np.flatnonzero(~(values >= level))  # where there is no model there is no accuracy
     start = 0 if not len(below) else int(below[-1]) + 1
     return float(rounds[start]) if start < len(rounds) else float("inf")
 
