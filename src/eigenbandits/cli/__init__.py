@@ -34,9 +34,17 @@ def app() -> typer.Typer:
     made.command("robustness")(robustness.command)
     made.command("run")(run.command)
     made.command("report")(write_report.command)
+    _add_service(made)
     for name, group in (("data", data.app()), ("features", features.app())):
         made.add_typer(group, name=name)
     return made
+
+
+def _add_service(made: typer.Typer) -> None:
+    from eigenbandits.cli import keys, serve
+
+    made.command("serve")(serve.with_settings(serve.command))
+    made.add_typer(keys.commands, name="keys")
 
 
 def main() -> None:

@@ -3,22 +3,24 @@
 from typing import TYPE_CHECKING, Any
 
 from eigenbandits.extras import need
-
-need("serve", "fastapi", "orjson", "prometheus_client", "threadpoolctl", "uvicorn", what="The service")
-
-from eigenbandits.serve.server import Server, running  # noqa: E402
-from eigenbandits.serve.settings import Settings  # noqa: E402
+from eigenbandits.serve.settings import Settings
 
 if TYPE_CHECKING:
     from eigenbandits.serve.client import Client
+    from eigenbandits.serve.server import Server, running
 
 __all__ = ["Client", "Server", "Settings", "running"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the client only when it is asked for."""
+    """Load the server and the client only when they are asked for: the settings need neither."""
     if name == "Client":
         from eigenbandits.serve.client import Client
 
         return Client
+    if name in ("Server", "running"):
+        need("serve", "fastapi", "orjson", "prometheus_client", "threadpoolctl", "uvicorn", what="The service")
+        from eigenbandits.serve import server
+
+        return getattr(server, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

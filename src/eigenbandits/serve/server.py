@@ -47,6 +47,8 @@ class Server:
             self._socket = socket.socket(family, socket.SOCK_STREAM)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((self.settings.host, self.settings.port))
+            # From here on a connection waits instead of being refused.
+            self._socket.listen(1024)
         except BaseException:
             self.stop()
             raise

@@ -1,0 +1,95 @@
+"""`eigenbandits keys`: create, list and revoke keys of the decision service, whether it runs or not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eigenbandits.cli import options
+
+if TYPE_CHECKING:
+    from eigenbandits.serve.journal import Journal
+
+Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
+Folder = Annotated[Path | None, typer.Option(help="Folder of the service.")]
+Address = Annotated[str | None, typer.Option("--database", help="postgresql://… instead of SQLite in the folder.")]
+
+commands = typer.Typer(
+    help="Create, list and revoke keys of the decision service.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@contextmanager
+def _journal(config: Path | None, folder: Path | None, database: str | None) -> Iterator[Journal]:
+    from eigenbandits.serve.errors import Refusal, StorageError
+    from eigenbandits.serve.journal import Journal
+    from eigenbandits.serve.settings import Settings
+    from eigenbandits.serve.storage import database_of
+
+    with options.refusals():
+        settings = Settings.read(config, folder=folder, database=database)
+        place = database_of(settings)
+    try:
+        connection = place.connect()
+        try:
+            with connection.transaction():
+                yield Journal(connection)
+        finally:
+            connection.close()
+    except Refusal as error:
+        raise typer.BadParameter(str(error)) from error
+    except StorageError as error:
+        typer.echo(f"Error: the database cannot be used: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+@commands.command("create")
+def create(
+    scope: Annotated[list[str], typer.Option(help="decide, reward or admin; may be given more than once.")],
+    name: Annotated[str, typer.Option(help="Who will use it.")] = "unnamed",
+    config: Config = None,
+    folder: Folder = None,
+    database: Address = None,
+) -> None:
+    """Create a key and print it, this once. With the first key the service closes to everybody without one."""
+    from eigenbandits.serve.keys import new_key
+
+    with _journal(config, folder, database) as journal:
+        key, text = new_key(name, scope, time.time())
+        journal.add_key(key)
+    typer.echo(text)
+
+
+@commands.command("list")
+def show(config: Config = None, folder: Folder = None, database: Address = None) -> None:
+    """List all keys: id, name, scopes, and when they were created and revoked."""
+    with _journal(config, folder, database) as journal:
+        keys = journal.keys()
+    for key in keys:
+        revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at is not None else ""
+        typer.echo(f"{key.id}  {key.name}  {' '.join(key.scopes)}  created {_day(key.created_at)}{revoked}")
+
+
+@commands.command("revoke")
+def revoke(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
+    config: Config = None,
+    folder: Folder = None,
+    database: Address = None,
+) -> None:
+    """Revoke a key; a running service notices within a second."""
+    with _journal(config, folder, database) as journal:
+        done = journal.revoke_key(id_, time.time())
+    if not done:
+        typer.echo(f"Error: there is no valid key with the id {id_}; `eigenbandits keys list` shows them.", err=True)
+        raise typer.Exit(1)
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,88 @@
+"""`eigenbandits serve`: run the decision service."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eigenbandits.cli import options
+from eigenbandits.serve.settings import Settings
+
+
+def command(
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and leave.")
+    ] = False,
+    **given: Any,
+) -> None:
+    """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
+    from eigenbandits.serve import Server, logs
+    from eigenbandits.serve.storage import InUseError, database_of
+    from eigenbandits.serve.verify import differences
+
+    with options.refusals():
+        settings = Settings.read(config, **given)
+        database = database_of(settings)
+    if check:
+        typer.echo("The settings are right:")
+        for name, value in dataclasses.asdict(settings).items():
+            typer.echo(f"  {name} = {_shown(name, value)}")
+        return
+    if verify:
+        wrong = 0
+        for line, same in differences(database):
+            typer.echo(line)
+            wrong += not same
+        raise typer.Exit(1 if wrong else 0)
+    logs.to_stderr(settings.log_level)
+    server = Server(settings)
+    try:
+        server.start()
+    except (ValueError, InUseError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
+    typer.echo(f"listening on {server.url}")
+    server.run()
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a setting for people to read; an address may hold a password."""
+    if name == "database" and "@" in str(value):
+        return "postgresql://…@" + str(value).rpartition("@")[2]
+    return str(value)
+
+
+def with_settings(made: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting, with the words that the settings have for it."""
+    signature = inspect.signature(made, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                type(field.default) | None if not isinstance(field.default, Path) else Path | None,
+                typer.Option(help=field.metadata["help"], show_default=str(field.default) or "none"),
+            ],
+        )
+        for field in dataclasses.fields(Settings)
+    ]
+
+    def wrapped(**given: Any) -> None:
+        made(**given)
+
+    wrapped.__doc__ = made.__doc__
+    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in [*own, *more]]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapped
