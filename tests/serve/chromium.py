@@ -82,14 +82,13 @@ class Browser:
             raise AssertionError(found["exceptionDetails"])
         return found["result"].get("value")
 
-    def wait_for(self, expression: str, seconds: float = 30.0) -> Any:
-        """Wait until an expression is true, and return it."""
+    def wait_for(self, expression: str, seconds: float = 30.0) -> None:
+        """Wait until an expression is true."""
         stop = time.monotonic() + seconds
-        while not (found := self.run(expression)):
+        while not self.run(f"!!({expression})"):
             if time.monotonic() > stop:
                 raise AssertionError(f"never true: {expression}\n{self.run('document.body.innerText')}\n{self.console}")
             time.sleep(0.05)
-        return found
 
     def open(self, url: str) -> None:
         """Go to an address and wait until the page is there."""
