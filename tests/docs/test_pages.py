@@ -102,10 +102,13 @@ def test_commands_and_their_options_exist(page, words):
     typer = pytest.importorskip("typer")
     from eigenbandits.cli import app
 
-    commands = typer.main.get_command(app()).commands
-    assert words[1] in commands, page
-    options = {option for parameter in commands[words[1]].params for option in parameter.opts} | {"--help"}
-    used = {word.split("=")[0] for word in words[2:] if word.startswith("--")}
+    command, rest = typer.main.get_command(app()), words[1:]
+    while hasattr(command, "commands"):
+        assert rest, page
+        assert rest[0] in command.commands, page
+        command, rest = command.commands[rest[0]], rest[1:]
+    options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    used = {word.split("=")[0] for word in rest if word.startswith("--")}
     assert used <= options, page
 
 
