@@ -100,7 +100,7 @@ def _figure(name: str, scale: str, layer: Layer | None, out: Path, options: dict
         _everything(scale, layer, out, options, draw_all=name == "all")
     elif name in known:
         plate = known[name]
-        _draw(plate, plate.chosen(layer), scale, out, options)
+        _draw(plate, plate.chosen(layer and layer.value), scale, out, options)
     else:
         raise unknown("figure", name, [*known, "strong", "sensitivity", "all"])
 
@@ -163,7 +163,7 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
     for plate in plates().values() if draw_all else ():
         for kind in dict.fromkeys(block.layer for block in blocks):
             try:
-                wanted = plate.chosen(Layer(kind))
+                wanted = plate.chosen(kind)
             except LabError:
                 continue  # this figure has no such layer
             if all(block in blocks for block in wanted):

@@ -1,0 +1,110 @@
+"""What is run: the panels of the paper, the policies of each group, and where features come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eigenbandits.belief import Both, Projected
+from eigenbandits.lab.words import LabError
+from eigenbandits.papers.lale2019 import GROUPS, Block, Study, all_blocks, groups, line_up, plates
+from eigenbandits.papers.lale2019.players import Longest
+from eigenbandits.papers.lale2019.settings import length
+from eigenbandits.rules import Optimism, SampledOptimism
+
+RANKS = (1, 2, 4, 8, 16)
+
+
+def test_the_paper_has_76_panels():
+    """Figure 1: three datasets, regret and accuracy. Seven more: five m, regret and accuracy."""
+    panels = {name: plate.panels for name, plate in plates().items() if name.isdigit()}
+    assert panels == {"1": 6} | {str(number): 10 for number in range(2, 9)}
+    assert sum(panels.values()) == 76
+
+
+def test_the_grids_are_those_of_the_appendix():
+    grids = {plate.blocks[0] for name, plate in plates().items() if name.isdigit() and name != "1"}
+    assert grids == {f"{data}-d{dim}" for data in ("mnist", "cifar10") for dim in (100, 500, 1000)} | {"imagenet-d100"}
+    assert plates()["1"].chosen(None) == [Block("mnist", 1000), Block("cifar10", 1000), Block("imagenet", 100)]
+    # ImageNet has no ReLU layer: its panel stays as it is.
+    assert [block.layer for block in plates()["1"].chosen("relu")] == ["relu", "relu", "linear"]
+
+
+def test_full_scale_is_what_was_asked_for():
+    for dim in (100, 500, 1000):
+        mnist, cifar = length(Block("mnist", dim), "full"), length(Block("cifar10", dim), "full")
+        assert mnist.rounds >= 5_000
+        assert mnist.seeds >= 5
+        assert cifar.seeds >= 3
+        assert mnist.images == cifar.images == 0  # all of them
+    assert length(Block("imagenet", 100), "full").seeds >= 3
+    assert length(Block("mnist", 100), "full", "others").seeds == 3
+
+
+@pytest.mark.parametrize(("layer", "center"), [("linear", "none"), ("relu", "set")])
+def test_as_the_paper_ran_them(layer, center):
+    block = Block("mnist", 500, layer)
+    found = line_up(block, "paper")
+    assert list(found) == ["OFUL", *(f"PSLB m={m}" for m in RANKS)]
+    for label, policy in found.items():
+        assert isinstance(policy.rule, SampledOptimism)
+        assert policy.rule.samples == 1000
+        assert policy.subspace.center == center
+        assert (policy.noise, policy.theta_bound, policy.ridge, policy.delta) == (0.5, 1.0, 1.0, 0.01)
+        if label != "OFUL":
+            assert isinstance(policy.belief, Projected)
+            assert policy.belief.radius == "general"
+    assert found["OFUL"].belief.radius == "paper"
+    assert [found[f"PSLB m={m}"].subspace.rank for m in RANKS] == list(RANKS)
+
+
+def test_the_other_groups_change_one_thing_each():
+    block = Block("mnist", 100, "relu")
+    assert set(groups(block)) == set(GROUPS) - {"others"}
+    for policy in line_up(block, "intersection").values():
+        assert isinstance(policy.belief, Both)
+        assert policy.belief.ambient.radius == "paper"
+    for policy in line_up(block, "closed").values():
+        assert isinstance(policy.rule, Optimism)
+    for policy in line_up(block, "sharp").values():
+        assert (policy.belief.radius, policy.rule.samples) == ("sharp", 1000)
+    for policy in line_up(block, "uncentred").values():
+        assert policy.subspace.center == "none"
+    strong = line_up(Block("mnist", 1000), "strong")
+    assert strong["OFUL λ=R²d"].ridge == 0.25 * 1000
+    assert strong["OFUL log-det"].radius == "logdet"
+    assert strong["PSLB, nothing set"].params() == type(strong["PSLB, nothing set"])(noise=0.5).params()
+
+
+def test_the_longest_action():
+    actions = np.array([[5.0, 0.0], [5.0, 1.0], [5.0, 0.1]])
+    assert Longest().choose(actions).index == 1  # √26
+    # Around the mean (5, 1.1/3) the lengths are 0.37, 0.63 and 0.27.
+    assert Longest("set").choose(actions - [0.0, 0.5]).index == 1
+    assert Longest("set").choose(np.array([[9.0, 0.0], [9.0, 0.0], [8.0, 0.0]])).index == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("minst-d100-linear", "there is no dataset 'minst'; did you mean 'mnist'?"),
+        ("mnist-d100-product", "MNIST has no layer 'product'; expected linear or relu with --layer."),
+        ("imagenet-d500-linear", "ImageNet is not run with d = 500; expected one of [100]."),
+    ],
+)
+def test_blocks_that_are_not_in_the_paper_are_refused(name, message):
+    with pytest.raises(LabError) as refused:
+        Block.named(name)
+    assert str(refused.value) == message
+
+
+def test_features_that_are_missing_are_named_with_the_command_that_makes_them(tmp_path):
+    with pytest.raises(LabError, match="eigenbandits features make mnist --dim 500 --layer relu"):
+        Study(Block("mnist", 500, "relu"), "paper", "quick").experiment(tmp_path)
+
+
+def test_what_matters_most_is_run_first():
+    blocks = all_blocks()
+    assert len(set(blocks)) == len(blocks) == 2 + 6 + 6 + 2
+    assert blocks[:2] == [Block("mnist", 100), Block("mnist", 1000)]
+    assert {block.layer for block in blocks[-7:]} == {"relu"}
