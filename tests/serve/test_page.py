@@ -5,7 +5,6 @@ import re
 import time
 
 import pytest
-
 from tests.serve.chromium import browser
 from tests.serve.stub import stub
 
