@@ -16,7 +16,19 @@ def app() -> typer.Typer:
     need("cli", "typer", "rich", what="The command line")
     import typer
 
-    from eigenbandits.cli import audit, compare, coverage, data, demo, features, paper, robustness, run, write_report
+    from eigenbandits.cli import (
+        audit,
+        compare,
+        coverage,
+        data,
+        demo,
+        estimates,
+        features,
+        paper,
+        robustness,
+        run,
+        write_report,
+    )
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
     made = typer.Typer(
@@ -31,6 +43,7 @@ def app() -> typer.Typer:
     made.command("compare")(compare.command)
     made.command("coverage")(coverage.command)
     made.command("paper")(paper.command)
+    made.command("estimates")(estimates.command)
     made.command("robustness")(robustness.command)
     made.command("run")(run.command)
     made.command("report")(write_report.command)

@@ -23,8 +23,11 @@ SAMPLED = 16
 
 
 def is_sampled(number: int) -> bool:
-    """Whether a decision set is looked at closely: one in `SAMPLED`, at no fixed distance, as sets may take turns."""
-    return (number * 0x9E3779B1 & 0xFFFFFFFF) * SAMPLED >> 32 == 0
+    """Whether a decision set is looked at closely: the first `SAMPLED`, then one in as many.
+
+    At no fixed distance, as sets may take turns.
+    """
+    return number <= SAMPLED or (number * 0x9E3779B1 & 0xFFFFFFFF) * SAMPLED >> 32 == 0
 
 
 class PCA(Subspace):
