@@ -66,8 +66,9 @@ def test_the_other_groups_change_one_thing_each():
         assert policy.belief.ambient.radius == "paper"
     for policy in line_up(block, "closed").values():
         assert isinstance(policy.rule, Optimism)
-    for policy in line_up(block, "sharp").values():
-        assert (policy.belief.radius, policy.rule.samples) == ("sharp", 1000)
+    for radius in ("sharp", "worst-case"):
+        for policy in line_up(block, radius).values():
+            assert (policy.belief.radius, policy.rule.samples) == (radius, 1000)
     for policy in line_up(block, "uncentred").values():
         assert policy.subspace.center == "none"
     strong = line_up(Block("mnist", 1000), "strong")

@@ -21,6 +21,7 @@ _PREFIX = {
     "paper": "PSLB",
     "intersection": "PSLB∩",
     "sharp": "PSLB sharp",
+    "worst-case": "PSLB worst case",
     "closed": "PSLB closed",
     "uncentred": "PSLB uncentred",
 }
@@ -31,6 +32,7 @@ GROUPS = {
     "strong": "OFUL with its log-det radius, λ = 1 and a ridge that fits; PSLB with nothing set; no learning at all",
     "others": "the soft subspace, Thompson sampling in it and in the whole space, the sketch, a sampled fitting ridge",
     "sharp": "as in the appendix with the sharp radius of this library in the place of the paper's",
+    "worst-case": "as in the appendix with the radius of the main text, which needs no matrix",
     "closed": "as in the appendix with optimism in closed form in the place of sampling",
     "uncentred": "as in the appendix on actions behind a ReLU, with nothing taken off",
 }
@@ -116,7 +118,7 @@ def groups(block: Block) -> list[str]:
     if block.layer != "relu":
         found.append("others")
     if block.dim == 100 and block.dataset != "imagenet":
-        found += ["sharp", "closed"]
+        found += ["sharp", "worst-case", "closed"]
     if block.layer == "relu" and block.dim == 100:
         found.append("uncentred")
     return found
@@ -133,8 +135,8 @@ def line_up(block: Block, group: str) -> dict[str, Any]:
         case "closed":
             closed = {pslb_label(m, group): pslb(m, block, rule="optimism") for m in ranks()}
             return {"OFUL closed": OFUL(**known(block), radius="paper"), **closed}
-        case "sharp":
-            return {pslb_label(m, group): pslb(m, block, radius="sharp") for m in ranks()}
+        case "sharp" | "worst-case":
+            return {pslb_label(m, group): pslb(m, block, radius=group) for m in ranks()}
         case "uncentred":
             return {pslb_label(m, group): pslb(m, block, center="none") for m in ranks()}
         case "strong":
