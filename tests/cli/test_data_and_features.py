@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tests.datasets.files import write_mnist
 from typer.testing import CliRunner
@@ -71,6 +73,6 @@ def test_torch_weights_are_taken_over(call, tmp_path):
 
 
 def test_without_torch_one_sentence_says_how_to_get_it(call, monkeypatch):
-    monkeypatch.setattr("eigenbandits.extras.find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setitem(sys.modules, "torch", None)
     refused = call("features", "make", "mnist")
     assert str(refused.exception) == 'Training a network needs torch; run: pip install "eigenbandits[torch]"'

@@ -18,7 +18,7 @@ IMAGES, INPUTS, CLASSES, DIM = 40, 6, 3, 5
 
 def layer_of(kind, rng):
     if kind == "product":
-        return Product(rng.standard_normal((CLASSES, INPUTS)).astype(np.float32), group_of(INPUTS, DIM, seed=0))
+        return Product.grouped(rng.standard_normal((CLASSES, INPUTS)).astype(np.float32), group_of(INPUTS, DIM, seed=0))
     weight = rng.standard_normal((INPUTS, CLASSES * DIM)).astype(np.float32)
     return Dense(weight, rng.standard_normal(CLASSES * DIM).astype(np.float32), CLASSES, kind == "relu")
 
@@ -57,8 +57,7 @@ def test_segments_are_what_the_layer_says(made):
 
 
 def test_accuracy_is_the_share_of_images_on_which_a_model_agrees_with_the_network(made, monkeypatch):
-    monkeypatch.setattr("eigenbandits.features.file._BLOCK_NUMBERS", 7 * CLASSES * DIM)  # blocks that do not fit evenly
-    assert made.block == 7
+    monkeypatch.setattr(type(made), "block", 7)  # does not divide the number of images
     rng = np.random.default_rng(1)
     models = np.vstack([made.theta, -made.theta, rng.standard_normal((3, DIM))])
     first = (segments_by_hand(made.layer, made.hidden) @ models.T).argmax(axis=1)
@@ -68,6 +67,10 @@ def test_accuracy_is_the_share_of_images_on_which_a_model_agrees_with_the_networ
     some = made.order[:10]
     np.testing.assert_allclose(made.accuracy(models, images=10), (first[some] == made.rows[some, None]).mean(axis=0))
     np.testing.assert_allclose(made.accuracy(models, images=10_000), expected)
+
+
+def test_blocks_are_of_16_million_bytes_at_most(made):
+    assert 15e6 < 4 * made.block * CLASSES * DIM <= 2**24
 
 
 def test_models_that_do_not_fit_are_refused(made):

@@ -92,7 +92,7 @@ def test_groups_are_random_even_and_repeatable():
 
 def test_logits_of_any_model_are_segments_times_it():
     rng = np.random.default_rng(4)
-    layer = Product(rng.standard_normal((7, 11)), group_of(11, 4, seed=0))
+    layer = Product.grouped(rng.standard_normal((7, 11)), group_of(11, 4, seed=0))
     queries, models = rng.standard_normal((3, 11)), rng.standard_normal((2, 4))
     expected = np.einsum("nkd,pd->nkp", layer.segments(queries), models)
     np.testing.assert_allclose(layer.logits(queries, models), expected)

@@ -225,7 +225,7 @@ def test_the_untouched_network_keeps_its_logits(tmp_path):
 
 
 def test_a_layer_on_frozen_features_goes_through_the_bottleneck(tmp_path, monkeypatch):
-    monkeypatch.setattr("eigenbandits.networks.large_images.BOTTLENECK", 2)
+    monkeypatch.setattr(Pooled, "bottleneck", 2)
     recipe = Pooled("imagenet", pooled(np.random.default_rng(0)), "some.npz")
     recipe.with_epochs(2)
     env = Images(make(recipe, 3, "linear", tmp_path, silent)[0])

@@ -2,6 +2,6 @@
 
 from eigenbandits.features.cache import find
 from eigenbandits.features.file import Features, open_features
-from eigenbandits.features.product import product
+from eigenbandits.features.product import Product, product
 
-__all__ = ["Features", "find", "open_features", "product"]
+__all__ = ["Features", "Product", "find", "open_features", "product"]

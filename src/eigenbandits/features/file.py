@@ -154,7 +154,7 @@ def open_features(path: str | PathLike[str]) -> Features:
         if header["layer"] == "Dense":
             layer = Dense(arrays["weight"], arrays["bias"], **header["shape"])
         else:
-            layer = Product(arrays["items"], arrays["groups"])
+            layer = Product.grouped(arrays["items"], arrays["groups"])
         return Features(layer, arrays["theta"], _mapped(file, "hidden"), arrays["rows"], header["facts"])
     except Exception as error:  # damage makes the readers of zip files and of arrays raise nearly anything
         raise ValueError(_damaged(file)) from error

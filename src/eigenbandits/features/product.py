@@ -59,15 +59,7 @@ def product(
     >>> actions.shape, bool(np.allclose(actions @ np.ones(100), scores))
     ((1000, 100), True)
     """
-    rows = as_actions(items, None, what="items")
-    width = rows.shape[1]
-    given = np.asarray(query)
-    queries = as_actions(given if given.ndim == 2 else as_action(given, None, what="query")[None], None, what="query")
-    if queries.shape[1] != width:
-        raise ValueError(f"query has length {queries.shape[1]}; expected {width}, that of the items.")
-    groups = group_of(width, width if dim is None else dim, seed)
-    found = Product(centred(rows, center), groups).segments(queries)
-    return found if given.ndim == 2 else found[0]
+    return Product(items, dim, center, seed=seed)(query)
 
 
 def centred(items: Array, center: bool | ArrayLike) -> Array:
@@ -101,29 +93,74 @@ def group_of(width: int, dim: int, seed: int) -> NDArray[np.int64]:
 
 
 class Product:
-    """The map from queries to decision sets, item by item.
+    """The same as `product` for a catalogue that stays: what depends on the items alone is done once.
 
     Parameters
     ----------
-    items : ndarray of shape (K, d)
-        What can be chosen, centred already where that is wanted.
-    groups : ndarray of shape (d,)
-        The group of each number.
+    items : array of shape (K, d)
+        What can be chosen.
+    dim, center, seed
+        As for `product`.
+
+    Attributes
+    ----------
+    classes, inputs, dim : int
+        K, d, and the numbers of each action.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> items = rng.standard_normal((1000, 2048))
+    >>> actions_for = Product(items, dim=100)
+    >>> query = rng.standard_normal(2048)
+    >>> bool(np.allclose(actions_for(query), product(query, items, dim=100)))
+    True
     """
 
-    def __init__(self, items: NDArray[Any], groups: NDArray[np.int64]) -> None:
+    def __init__(
+        self, items: ArrayLike, dim: int | None = None, center: bool | ArrayLike = True, *, seed: int = 0
+    ) -> None:
+        rows = as_actions(items, None, what="items")
+        width = rows.shape[1]
+        self._keep(centred(rows, center), group_of(width, width if dim is None else dim, seed))
+
+    @classmethod
+    def grouped(cls, items: NDArray[Any], groups: NDArray[np.int64]) -> Product:
+        """Return the map for items as they are, and the group of each of their d numbers."""
+        made = cls.__new__(cls)
+        made._keep(items, groups)
+        return made
+
+    def _keep(self, items: NDArray[Any], groups: NDArray[np.int64]) -> None:
         self.items, self.groups = items, groups
         self.classes, self.inputs = items.shape
         self.dim = int(groups.max()) + 1
-        self._members = [np.flatnonzero(groups == group) for group in range(self.dim)]
+        # Number by number, those of a group beside each other: each group is then one product with a small matrix.
+        self._order = np.argsort(groups, kind="stable")
+        self._ends = np.cumsum(np.bincount(groups))
+        self._columns = np.ascontiguousarray(items.T[self._order])
+
+    def __call__(self, query: ArrayLike) -> Array:
+        """Return the decision set (K, dim) of a query (d,), or those (n, K, dim) of queries (n, d)."""
+        given = np.asarray(query)
+        one = given.ndim != 2
+        queries = as_actions(as_action(given, None, what="query")[None] if one else given, None, what="query")
+        if queries.shape[1] != self.inputs:
+            raise ValueError(f"query has length {queries.shape[1]}; expected {self.inputs}, that of the items.")
+        found = self.segments(queries)
+        return found[0] if one else found
 
     def segments(self, queries: NDArray[Any], /) -> NDArray[Any]:
         """Return the decision sets (n, K, dim) of queries (n, d)."""
         if self.dim == self.inputs:
             return np.asarray(queries[:, None, :] * self.items)
-        found = np.empty((self.dim, len(queries), self.classes), dtype=self.items.dtype)
-        for group, members in enumerate(self._members):
-            np.matmul(queries[:, members], self.items[:, members].T, out=found[group])
+        ordered = queries[:, self._order]
+        found = np.empty((self.dim, len(queries), self.classes), dtype=np.result_type(queries, self.items))
+        start = 0
+        for group, end in enumerate(self._ends):
+            np.matmul(ordered[:, start:end], self._columns[start:end], out=found[group])
+            start = end
         return np.ascontiguousarray(found.transpose(1, 2, 0))
 
     def logits(self, queries: NDArray[Any], thetas: NDArray[Any], /) -> NDArray[Any]:

@@ -24,7 +24,6 @@ from eigenbandits.networks.weights import fingerprint, put, read_weights, write_
 
 Place = str | PathLike[str]
 FILE = "resnet50-val-5000.npz"
-BOTTLENECK = 128
 # Of the images of each class, one of so many is never trained on.
 _HELD_OUT = 5
 
@@ -48,6 +47,7 @@ class Pooled(Recipe):
     network = "resnet50"
     layers = ("linear", "relu", "product")
     dims = (100,)
+    bottleneck = 128
 
     def __init__(self, data: str, arrays: Mapping[str, NDArray[Any]], source: str) -> None:
         missing = [name for name in ("features", "labels", "weight", "bias") if name not in arrays]
@@ -66,12 +66,12 @@ class Pooled(Recipe):
 
     def settings(self) -> dict[str, Any]:
         """Add the bottleneck."""
-        return super().settings() | {"bottleneck": BOTTLENECK}
+        return super().settings() | {"bottleneck": self.bottleneck}
 
     def train(self, dim: int, relu: bool, tell: Tell) -> Trained:
         """Train bottleneck, representation layer and θ*; the first starts from the last layer's main directions."""
         torch.manual_seed(self.plan.seed)
-        width = min(BOTTLENECK, *self.weight.shape)
+        width = min(self.bottleneck, *self.weight.shape)
         head = Segments(self.features.shape[1], self.classes, dim, relu, width).to(device())
         main = np.linalg.svd(self.weight, full_matrices=False)[0][:, :width]
         with torch.no_grad():
@@ -87,7 +87,7 @@ class Pooled(Recipe):
         """Return the untouched network as query ⊙ item, and its queries: bias and all, centred by the classes' mean."""
         items = np.vstack([self.weight, self.bias]).T.astype(np.float64)
         queries = np.column_stack([self.features, np.ones(len(self.features), dtype=np.float32)])
-        layer = Product(centred(items, True).astype(np.float32), group_of(items.shape[1], dim, seed=0))
+        layer = Product.grouped(centred(items, True).astype(np.float32), group_of(items.shape[1], dim, seed=0))
         return layer, queries
 
 

@@ -82,6 +82,11 @@ class Cifar10(_SmallImages):
         super().__init__(cifar10(folder))
         self.plan = Plan(epochs=4, rate=1e-3)
         self.source = Path(weights) if weights is not None else data_folder(folder) / "cifar10" / "resnet56.npz"
+        if not self.source.is_file():
+            raise FileNotFoundError(
+                f"there are no pre-trained weights {self.source}; docs/howto/images.md says where to get them, and "
+                "`eigenbandits features weights` turns them into plain arrays."
+            )
         self.weights = read_weights(self.source)
         if not {"linear.weight", "linear.bias"} <= self.weights.keys():
             raise DataError(f"{self.source} misses 'linear.weight' or 'linear.bias'; expected those of a ResNet-56.")

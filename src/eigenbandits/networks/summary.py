@@ -69,7 +69,7 @@ def _divided(layer: Dense | Product, size: float) -> Layer:
     """Return the layer whose segments are divided by a positive number; a ReLU lets it through."""
     factor = np.float32(1.0 / size)
     if isinstance(layer, Product):
-        return Product(layer.items * factor, layer.groups)
+        return Product.grouped(layer.items * factor, layer.groups)
     return Dense(layer.weight * factor, layer.bias * factor, layer.classes, layer.relu)
 
 
