@@ -1,14 +1,15 @@
-"""One batch of requests in flight: chosen and learned together, written in one transaction."""
+"""One batch of requests in flight: chosen and learned together, then written in one transaction."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
-from eigenbandits.serve.errors import Refusal, invalid, unknown
+from eigenbandits.serve.errors import Refusal, StorageError, invalid, unknown
 from eigenbandits.serve.hosted import DECIDE, LEARN, Hosted, pack_range, pack_rewards, parts
-from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report
+from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report, deliver
 from eigenbandits.serve.journal import Journal
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.sets import AskedSet, Picked
@@ -26,20 +27,40 @@ class PolicyFailure(Exception):  # noqa: N818 - names whose failure it is
 
 
 class Batch:
-    """Applies jobs to policies and writes what they did, inside a transaction that the caller commits.
+    """Applies jobs to policies in memory, and gathers what has to be written and answered.
 
-    Until it is committed the policies are ahead of the log: where it fails, those in `touched` must be loaded again.
+    Until it is committed the policies are ahead of the log: where that fails, those in `touched` must be loaded again.
+
+    Parameters
+    ----------
+    policies
+        All policies, by their id.
+    journal
+        For reading only: what the batches before this one write may not be in it yet.
+    before
+        The batches before this one that may not be committed yet.
+    metrics, now
+        Where things are counted, and the time.
     """
 
-    def __init__(self, policies: dict[int, Hosted], journal: Journal, metrics: Metrics, now: float) -> None:
+    def __init__(
+        self, policies: dict[int, Hosted], journal: Journal, before: Sequence[Batch], metrics: Metrics, now: float
+    ) -> None:
         self.policies = policies
-        self.journal = journal
         self.metrics = metrics
         self.now = now
         self.touched: list[Hosted] = []
         self.outcomes: list[Outcome] = []
-        # What is counted and remembered only once the transaction has been committed.
+        self.writes: list[Callable[[Journal], None]] = []
+        # What is counted only once the batch has been committed.
         self.after: list[Callable[[], None]] = []
+        # What the next batch must know before the journal does: rewards and answers, by policy.
+        self.settled: dict[tuple[int, int], tuple[float | None, str]] = {}
+        self.answered: dict[tuple[int, str], Answer] = {}
+        # How many decisions each policy will have made.
+        self.numbers: dict[int, int] = {}
+        self._journal = journal
+        self._before = before
 
     def apply(self, jobs: Sequence[Ask | Report]) -> None:
         """Let each policy choose for all that ask it, then learn from all that report to it."""
@@ -64,7 +85,7 @@ class Batch:
         head = hosted.head
         head.expired_through = through
         kind = EXPIRED if reward is None else DEFAULT
-        self.journal.add_rewards([(hosted.id, number, reward, kind, self.now) for number in overdue])
+        self._add_rewards(hosted, dict.fromkeys(overdue, reward), kind)
         if reward is None:
             for number in overdue:
                 hosted.forget(number)
@@ -77,9 +98,21 @@ class Batch:
 
     def _close(self, hosted: Hosted, chosen: int, learned: int, total: float, defaults: int) -> None:
         hosted.head.last_at = self.now
-        self.journal.move_head(hosted.id, hosted.head)
-        self.journal.add_history(hosted.id, self.now, chosen, learned, total, defaults)
+        id_, head, now = hosted.id, replace(hosted.head), self.now
+        self.numbers[id_] = head.number
+        self.writes.append(lambda journal: journal.move_head(id_, head))
+        self.writes.append(lambda journal: journal.add_history(id_, now, chosen, learned, total, defaults))
         hosted.since_snapshot += chosen + learned + defaults
+
+    def _add_event(self, hosted: Hosted, kind: str, content: bytes) -> None:
+        hosted.head.position += 1
+        id_, position = hosted.id, hosted.head.position
+        self.writes.append(lambda journal: journal.add_event(id_, position, kind, content))
+
+    def _add_rewards(self, hosted: Hosted, rewards: Mapping[int, float | None], kind: str) -> None:
+        rows = [(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
+        self.writes.append(lambda journal: journal.add_rewards(rows))
+        self.settled |= {(hosted.id, number): (reward, kind) for number, reward in rewards.items()}
 
     # Choosing
 
@@ -127,8 +160,11 @@ class Batch:
 
     def _known(self, hosted: Hosted, asks: list[Ask]) -> dict[str, Answer]:
         wanted = {request for ask in asks for request in ask.requests if request is not None}
-        rows = self.journal.requests_of(hosted.id, sorted(wanted)) if wanted else []
-        return {row[0]: Answer(*row[1:]) for row in rows}
+        rows = self._journal.requests_of(hosted.id, sorted(wanted)) if wanted else []
+        known = {row[0]: Answer(*row[1:]) for row in rows}
+        for batch in self._before:
+            known |= {one: batch.answered[hosted.id, one] for one in wanted if (hosted.id, one) in batch.answered}
+        return known
 
     def _choose(
         self, hosted: Hosted, asks: list[Ask], sets: list[AskedSet], requests: list[str | None]
@@ -156,9 +192,10 @@ class Batch:
                 told = (item, decision.propensity, decision.estimate, decision.upper, self.now, asked.encode())
                 rows.append((hosted.id, number, request, index, asked.size(catalogue), *told))
                 hosted.remember(number, decision)
-            hosted.head.position += 1
-            self.journal.add_event(hosted.id, hosted.head.position, DECIDE, pack_range(first, len(decisions)))
-        self.journal.add_decisions(rows)
+                if request is not None:
+                    self.answered[hosted.id, request] = answer
+            self._add_event(hosted, DECIDE, pack_range(first, len(decisions)))
+        self.writes.append(lambda journal: journal.add_decisions(rows))
         self.after.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
         return answers
 
@@ -166,8 +203,7 @@ class Batch:
 
     def _report(self, hosted: Hosted, reports: list[Report]) -> tuple[int, float]:
         numbers = {number for report in reports for number, _ in report.rewards}
-        closed = [number for number in sorted(numbers) if not hosted.is_open(number) and number <= hosted.head.number]
-        settled = self.journal.rewards_of(hosted.id, closed) if closed else {}
+        settled = self._settled(hosted, [number for number in sorted(numbers) if not hosted.is_open(number)])
         fresh: dict[int, float] = {}
         counts = {"learned": 0, "repeated": 0, "refused": 0}
         for report in reports:
@@ -179,10 +215,18 @@ class Batch:
             self.outcomes.append((report, results))
         if fresh:
             self._learn(hosted, list(fresh), list(fresh.values()), reports)
-            self.journal.add_rewards([(hosted.id, number, reward, GIVEN, self.now) for number, reward in fresh.items()])
+            self._add_rewards(hosted, fresh, GIVEN)
             hosted.head.rewards += len(fresh)
         self.after.append(lambda: self.metrics.count_rewards(hosted, counts, fresh.values()))
         return len(fresh), sum(fresh.values())
+
+    def _settled(self, hosted: Hosted, numbers: list[int]) -> dict[int, tuple[float | None, str]]:
+        """Return reward and kind of those of some decisions that are settled."""
+        known = [number for number in numbers if 1 <= number <= hosted.committed]
+        found = self._journal.rewards_of(hosted.id, known) if known else {}
+        for batch in self._before:
+            found |= {one: batch.settled[hosted.id, one] for one in known if (hosted.id, one) in batch.settled}
+        return found
 
     def _judge(
         self,
@@ -192,7 +236,8 @@ class Batch:
         settled: dict[int, tuple[float | None, str]],
         fresh: dict[int, float],
     ) -> str | Refusal:
-        if not 1 <= number <= hosted.head.number:
+        # Nobody has been told of a decision that is not committed.
+        if not 1 <= number <= hosted.committed:
             return unknown("decision", f"{hosted.id}-{number}")
         before, kind = settled.get(number, (fresh.get(number), GIVEN))
         if before is None and kind == GIVEN:
@@ -208,11 +253,26 @@ class Batch:
 
     def _learn(self, hosted: Hosted, numbers: list[int], rewards: list[float], jobs: Sequence[Ask | Report]) -> None:
         begun = time.perf_counter()
-        decisions = hosted.settle(numbers, self.journal)
         try:
-            hosted.learn(decisions, rewards)
+            hosted.learn(hosted.settle(numbers, self._journal), rewards)
+        except StorageError:
+            raise
         except Exception as error:
             raise PolicyFailure(jobs, Refusal(500, "internal", "The policy failed; the log says why.")) from error
-        hosted.head.position += 1
-        self.journal.add_event(hosted.id, hosted.head.position, LEARN, pack_rewards(numbers, rewards))
+        self._add_event(hosted, LEARN, pack_rewards(numbers, rewards))
         self.metrics.learn_seconds.observe(time.perf_counter() - begun)
+
+    # Once it has been committed
+
+    def write(self, journal: Journal) -> None:
+        """Write everything; the caller commits."""
+        for write in self.writes:
+            write(journal)
+
+    def finish(self) -> None:
+        """Answer all who asked, and count."""
+        for hosted in self.touched:
+            hosted.committed = self.numbers.get(hosted.id, hosted.committed)
+        deliver(self.outcomes)
+        for count in self.after:
+            count()

@@ -1,11 +1,10 @@
-"""The one writer: gathers the requests in flight, applies them to the policies, commits, and only then answers."""
+"""The writer: gathers the requests in flight, applies them to the policies, and has them committed and answered."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +17,7 @@ from eigenbandits.serve import recovery
 from eigenbandits.serve.batch import Batch, PolicyFailure
 from eigenbandits.serve.catalogue import Catalogue
 from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.committer import AWAY, Committer
 from eigenbandits.serve.errors import Refusal, StorageError, unavailable
 from eigenbandits.serve.hosted import Hosted, Unrepeatable
 from eigenbandits.serve.jobs import Ask, Job, Report, Task, deliver, refuse
@@ -42,7 +42,8 @@ class Engine:
     """Holds the policies, the catalogues and the keys, and the thread that alone changes them.
 
     Others read `policies`, `catalogues` and `keys` freely: what they hold is replaced, not changed, or changes in one
-    step.
+    step. A second thread commits: while one batch is on its way to the disk, the next is chosen and learned. Batches
+    are committed in the order in which they were applied, and nothing is answered before it is committed.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Engine:
         self._queue: SimpleQueue[Job] = SimpleQueue()
         self._stopping = threading.Event()
         self._begun = threading.Event()
-        self._journal: Journal | None = None
-        # Snapshots and checkpoints are written beside the writer, one at a time.
+        self._reading: Journal | None = None
+        self._writing: Journal | None = None
+        self._committer = Committer(self.metrics)
+        # Snapshots and checkpoints are written beside both, one at a time.
         self.beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._upkeep = Upkeep(self)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -76,11 +79,6 @@ class Engine:
             self._refuse_unless_ready()
             raise Refusal(404, "unknown_policy", f"There is no policy {name[:100]!r}; create it first.")
         return hosted
-
-    @property
-    def ready(self) -> bool:
-        """Whether the service decides and learns."""
-        return not self.reasons
 
     def submit(self, job: Job) -> None:
         """Hand a job to the writer."""
@@ -104,14 +102,16 @@ class Engine:
         self._thread.start()
         self._begun.wait(wait)
         if self.failure is not None:
-            raise self.failure
+            failure = self.failure
+            self.stop()
+            raise failure
 
     def stop(self) -> None:
         """Finish what is waiting, take snapshots, and close the database."""
         self.reasons = ["the service is shutting down"]
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
+        self._committer.close()
         self.beside.shutdown()
         self.database.release()
         self._blas.restore_original_limits()
@@ -123,59 +123,66 @@ class Engine:
                 self._open()
                 while not self._stopping.is_set():
                     self._step()
-            except StorageError as error:
-                self._lost(error)
-            except (InUseError, Unrepeatable, ValueError) as error:
-                self._lost(error)
-                if not self._begun.is_set():
+            except (StorageError, InUseError, Unrepeatable, ValueError) as error:
+                if not (self._begun.is_set() or isinstance(error, StorageError)):
                     self.failure = error
+                self._lost(error)
             except Exception as error:  # a defect: say so, and go on from what the log says
                 tell("the writer failed", logging.ERROR, trace=True)
                 for hosted in self.policies.values():
                     hosted.dirty = True
                 self._lost(error)
-            self._begun.set()
         self._finish()
 
     def _lost(self, error: Exception) -> None:
         """Say that the database or the disk is not there, turn away those who wait, and try again a little later."""
         if not self._stopping.is_set():
-            self.reasons = ["its storage is not there or full"]
+            self.reasons = [AWAY]
         self.metrics.storage_errors.inc()
         self.metrics.ready.set(0)
         tell("storage failed", logging.ERROR, reason=str(error))
-        if self._journal is not None:
-            self._journal.connection.close()
-            self._journal = None
-        refuse(self._waiting(), unavailable("its storage is not there or full"))
+        self._close()
+        refuse(self._waiting(), unavailable(AWAY))
         self._begun.set()
-        self._stopping.wait(_RETRY)
-        refuse(self._waiting(), unavailable("its storage is not there or full"))
+        if self.failure is None:
+            self._stopping.wait(_RETRY)
+        # Those who came in between two looks at `reasons`.
+        refuse(self._waiting(), unavailable(AWAY))
+
+    def _close(self) -> None:
+        for batch in self._committer.abandon():
+            for hosted in batch.touched:
+                hosted.dirty = True
+        for journal in (self._reading, self._writing):
+            if journal is not None:
+                journal.connection.close()
+        self._reading = self._writing = None
 
     def _finish(self) -> None:
         try:
-            if self._journal is not None:
+            if self._reading is not None:
                 while jobs := self._waiting():
                     self._apply(jobs)
+                self.land()
                 self._upkeep.last()
         except StorageError as error:
             tell("storage failed", logging.ERROR, reason=str(error))
         refuse(self._waiting(), unavailable("the service is shutting down"))
-        if self._journal is not None:
-            self._journal.connection.close()
+        self._close()
 
     # The database, opened or opened again
 
     def _open(self) -> None:
         """Connect, become the one writer, and load what memory does not hold or may not be trusted in."""
-        connection = self.database.connect()
-        journal = self._journal = Journal(connection)
-        self.database.claim(connection)
-        self.reload_keys(journal)
+        self._writing = Journal(self.database.connect())
+        self.database.claim(self._writing.connection)
+        journal = self._reading = Journal(self.database.connect())
+        self._committer.begin(self._writing)
+        self.reload_keys()
         rows = journal.policies()
         known = self.policies
-        stale = [row for row in rows if not self._current(known.get(row[0]), row[4].position)]
         self.catalogues = {one.name: one for one in journal.catalogues()}
+        stale = [row for row in rows if not self._current(known.get(row[0]), row[4].position)]
         fresh = {row[0]: recovery.load(self.database, journal, row, self.catalogues) for row in stale}
         self.publish({row[0]: fresh.get(row[0]) or known[row[0]] for row in rows})
         for hosted in self.policies.values():
@@ -183,11 +190,11 @@ class Engine:
                 hosted.catalogue = self.catalogues[hosted.spec.catalogue]
         # Not even a clock that was set back may let the log's times go backwards.
         self.clock.at_least(max((row[4].last_at for row in rows), default=0.0))
-        self._begun.set()
         if not self._stopping.is_set():
             self.reasons = []
             self.metrics.ready.set(1)
             tell("ready", policies=len(self.policies))
+        self._begun.set()
 
     @staticmethod
     def _current(hosted: Hosted | None, position: int) -> bool:
@@ -198,18 +205,22 @@ class Engine:
         self.policies = policies
         self._names = {hosted.name: hosted for hosted in policies.values()}
 
-    def reload_keys(self, journal: Journal) -> None:
+    def reload_keys(self) -> None:
         """Take the keys of the database, where the command line may have changed them."""
-        self.keys.replace(journal.keys())
+        assert self._reading is not None
+        self.keys.replace(self._reading.keys())
 
     # The work
 
     def _step(self) -> None:
         jobs = self._waiting(_TICK)
-        assert self._journal is not None
         if jobs:
             self._apply(jobs)
-        self._upkeep.look(self._journal)
+        else:
+            # A batch that failed must be noticed even if nobody comes.
+            self._committer.in_flight()
+        assert self._reading is not None
+        self._upkeep.look(self._reading)
 
     def _waiting(self, wait: float = 0.0) -> list[Job]:
         """Return the jobs that wait, of which those are left out that nobody waits for any more."""
@@ -225,28 +236,24 @@ class Engine:
     def _apply(self, jobs: Sequence[Job]) -> None:
         """Apply jobs in their order; tasks stand between the batches before and after them."""
         run: list[Ask | Report] = []
-        done = 0
         try:
             for job in jobs:
                 if isinstance(job, Task):
                     self._apply_batch(run)
-                    done += len(run)
                     run = []
+                    self.land()
                     self._apply_task(job)
-                    done += 1
                 else:
                     run.append(job)
             self._apply_batch(run)
-        except StorageError:
-            # Those already answered are not answered again.
-            refuse(jobs[done:], unavailable("its storage is not there or full"))
+        except Exception:
+            # Those that have been answered already are not answered again.
+            refuse(jobs, unavailable(AWAY))
             raise
 
     def _apply_task(self, task: Task) -> None:
-        assert self._journal is not None
         try:
-            with self._journal.connection.transaction():
-                result = task.action(self._journal)
+            result = self.write(task.action)
         except StorageError:
             raise
         except Refusal as refusal:
@@ -268,34 +275,41 @@ class Engine:
             jobs = [job for job in jobs if job not in failure.jobs]
 
     def transact(self, action: Callable[[Batch], Any]) -> PolicyFailure | None:
-        """Run something on a batch in one transaction and answer its jobs; return what a policy failed in."""
-        assert self._journal is not None
-        journal = self._journal
-        batch = Batch(self.policies, journal, self.metrics, self.clock.now())
+        """Let a batch do something in memory, then send it to the disk; return what a policy failed in."""
+        assert self._reading is not None
+        batch = Batch(self.policies, self._reading, self._committer.in_flight(), self.metrics, self.clock.now())
         try:
-            with journal.connection.transaction():
-                action(batch)
-                begun = time.perf_counter()
-            self.metrics.commit_seconds.observe(time.perf_counter() - begun)
+            action(batch)
+            self._committer.send(batch)
         except PolicyFailure as failure:
             tell("a policy failed", logging.WARNING, trace=failure.refusal.status >= 500)
+            self.land()
             self._load_again(batch.touched)
             return failure
         except BaseException:
             for hosted in batch.touched:
                 hosted.dirty = True
+            refuse((job for job, _ in batch.outcomes), unavailable(AWAY))
             raise
-        deliver(batch.outcomes)
-        for count in batch.after:
-            count()
         self.metrics.queue_length.set(self._queue.qsize())
         return None
+
+    def land(self) -> None:
+        """Wait until everything on its way is on disk; raise what kept it from getting there."""
+        self._committer.land()
+
+    def write(self, action: Callable[[Journal], Any]) -> Any:
+        """Run something in a transaction of its own, with nothing else on its way."""
+        assert self._writing is not None
+        self.land()
+        with self._writing.connection.transaction():
+            return action(self._writing)
 
     def _load_again(self, touched: Sequence[Hosted]) -> None:
         for hosted in touched:
             hosted.dirty = True
-        assert self._journal is not None
-        journal, wanted = self._journal, {hosted.id for hosted in touched}
+        assert self._reading is not None
+        journal, wanted = self._reading, {hosted.id for hosted in touched}
         fresh = {
             row[0]: recovery.load(self.database, journal, row, self.catalogues)
             for row in journal.policies()

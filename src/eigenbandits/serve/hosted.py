@@ -52,6 +52,8 @@ class Hosted:
         self.head = head if head is not None else Head(last_at=created_at)
         self.catalogue = catalogue
         self.policy = policy if policy is not None else spec.make()
+        # How many decisions callers may know of; the head may be ahead while a batch is being written.
+        self.committed = self.head.number
         self.snapshot_position = 0
         self.since_snapshot = 0
         # What must no longer be trusted: the policy may have done what the log does not know.

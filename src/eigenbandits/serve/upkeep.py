@@ -41,15 +41,15 @@ class Upkeep:
         """Do what is due."""
         now = time.monotonic()
         if self._due("keys", now, _KEYS):
-            self._engine.reload_keys(journal)
+            self._engine.reload_keys()
             self._watch_clock()
         if self._due("overdue", now, _OVERDUE):
             for hosted in list(self._engine.policies.values()):
                 self._end_overdue(journal, hosted)
                 self._prune(journal, hosted)
         if self._due("history", now, _HISTORY):
-            with journal.connection.transaction():
-                journal.forget_history(self._engine.clock.now() - 86400.0 * self._engine.settings.history_days)
+            before = self._engine.clock.now() - 86400.0 * self._engine.settings.history_days
+            self._engine.write(lambda journal: journal.forget_history(before))
         if self._due("tidy", now, _TIDY) and (self._tidying is None or self._tidying.done()):
             self._tidying = self._engine.beside.submit(self._tidy)
         self._snapshots(now)
@@ -79,11 +79,14 @@ class Upkeep:
         if life is None or hosted.head.expired_through >= hosted.head.number:
             return
         before = self._engine.clock.now() - life
+        # Who is overdue is read from the log, which must know of every reward so far.
+        self._engine.land()
         while rows := journal.overdue(hosted.id, hosted.head.expired_through, before, _AT_ONCE):
             numbers = [number for number, kind in rows if kind is None]
             through = rows[-1][0]
             if self._engine.transact(partial(Batch.settle, hosted=hosted, overdue=numbers, through=through)):
                 return
+            self._engine.land()
             if len(rows) < _AT_ONCE:
                 return
 
@@ -99,6 +102,8 @@ class Upkeep:
             changed = hosted.since_snapshot
             oldest = max(oldest, age if changed else 0.0)
             if changed >= settings.snapshot_events or (changed and age >= settings.snapshot_seconds):
+                # A snapshot must not know what the log does not.
+                self._engine.land()
                 begun = time.perf_counter()
                 content = recovery.pack(hosted)
                 self._engine.metrics.snapshot_seconds.observe(time.perf_counter() - begun)
@@ -133,13 +138,14 @@ class Upkeep:
             settled.append(row)
         if not settled:
             return
-        with journal.connection.transaction():
-            smaller = [
-                (decode(bytes(content)).pruned(chosen).encode(), number) for number, chosen, content, _ in settled
-            ]
+        smaller = [(decode(bytes(content)).pruned(chosen).encode(), number) for number, chosen, content, _ in settled]
+        through = settled[-1][0]
+
+        def prune(journal: Journal) -> None:
             journal.replace_sets(hosted.id, smaller)
-            through = settled[-1][0]
             journal.move_pruned(hosted.id, through)
+
+        self._engine.write(prune)
         head.pruned_through = through
 
     def _tidy(self) -> None:
