@@ -55,11 +55,11 @@ def _seen(view: AmbientView) -> tuple[Array, Array, Array]:
 
 def _unseen(view: AmbientView, frame: Array, rng: np.random.Generator) -> Array:
     """Return a direction that no action sees, even in the metric of Z and of length 1 there."""
-    draw = view.belief.normal(1, rng)
-    deviation = view.belief.inverse.times_columns(draw)[:, 0]
+    draw = view.belief.normal(1, rng)[:, 0]
+    deviation = view.belief.inverse.times(draw)
     # frameᵀ Z deviation, with Z deviation = draw.
-    inside = draw[:, 0] @ frame
-    length = float(draw[:, 0] @ deviation) - float(inside @ inside)
+    inside = draw @ frame
+    length = float(draw @ deviation) - float(inside @ inside)
     return np.asarray((deviation - frame @ inside) / np.sqrt(max(length, np.finfo(float).tiny)))
 
 
