@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits.environments.base import Round
 from eigenbandits.environments.data import Data, decision_set, open_array, open_indices
-from eigenbandits.inputs import Array, as_action, whole
+from eigenbandits.environments.examples import OrderedExamples
+from eigenbandits.inputs import Array, as_action
 
 # Examples looked at in one go where all of them are, so that a mapped file is never in memory whole.
 _BLOCK = 256
@@ -96,7 +97,7 @@ class Classification:
         return ClassificationInstance(self, seed)
 
 
-class ClassificationInstance:
+class ClassificationInstance(OrderedExamples):
     """The examples of a `Classification` in the order of one seed.
 
     Parameters
@@ -120,16 +121,12 @@ class ClassificationInstance:
         The norm of θ* if it was given, else 1.
     """
 
-    structure = None
-    noise = 0.5
+    environment: Classification
 
     def __init__(self, environment: Classification, seed: int) -> None:
-        self.environment = environment
-        self.seed = whole(seed, "seed", least=0)
-        self.examples = len(environment.sets)
+        super().__init__(environment, seed, *environment.sets.shape)
         known = environment.theta is not None
         self.theta_bound = float(np.linalg.norm(self.theta)) if known else 1.0
-        self.basis: Array = np.zeros((environment.sets.shape[2], 0))
 
     @property
     def theta(self) -> Array:
@@ -139,11 +136,6 @@ class ClassificationInstance:
         return as_action(self.environment.theta, None, what="theta")
 
     @property
-    def name(self) -> str:
-        """The name of the environment."""
-        return self.environment.name
-
-    @property
     def action_bound(self) -> float:
         """The largest norm of an action."""
         return self.environment.action_bound
@@ -151,9 +143,6 @@ class ClassificationInstance:
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first example; it never ends."""
         env = self.environment
-        rng = np.random.default_rng(self.seed)
-        worth = np.eye(env.sets.shape[1])
-        worth.flags.writeable = False
-        while True:
-            for i in rng.permutation(self.examples) if env.shuffle else range(self.examples):
-                yield Round(decision_set(env.sets[i]), worth[env.rows[i]], 0.0)
+        for order in self._orders():
+            for i in order:
+                yield Round(decision_set(env.sets[i]), self._worth[env.rows[i]], 0.0)

@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits.environments.base import Round
+from eigenbandits.environments.examples import OrderedExamples
 from eigenbandits.features.file import Features, open_features
-from eigenbandits.inputs import Array, whole
+from eigenbandits.inputs import Array
+
+# A few decision sets at a time are formed much faster than one by one; more would be formed in vain for a short run.
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +104,7 @@ class Images:
         return ImagesInstance(self, seed)
 
 
-class ImagesInstance:
+class ImagesInstance(OrderedExamples):
     """The images of an `Images` in the order of one seed.
 
     Parameters
@@ -128,22 +132,13 @@ class ImagesInstance:
         The norm of θ*.
     """
 
-    structure = None
-    noise = 0.5
+    environment: Images
 
     def __init__(self, environment: Images, seed: int) -> None:
-        self.environment = environment
-        self.seed = whole(seed, "seed", least=0)
-        self.examples = environment.examples
+        super().__init__(environment, seed, environment.examples, environment.classes, environment.dim)
         self.theta = environment.theta
         self.theta_bound = float(np.linalg.norm(self.theta))
         self.action_bound = float(environment.opened.facts["action_bound"])
-        self.basis: Array = np.zeros((environment.dim, 0))
-
-    @property
-    def name(self) -> str:
-        """The name of the environment."""
-        return self.environment.name
 
     def accuracy(self, thetas: ArrayLike, images: int | None = None) -> Array:
         """Return the accuracy of models (p, d) over all images; see `Features.accuracy`."""
@@ -152,16 +147,11 @@ class ImagesInstance:
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first image; it never ends."""
         env = self.environment
-        rng = np.random.default_rng(self.seed)
-        worth = np.eye(env.classes)
-        worth.flags.writeable = False
-        # A few at a time is much faster than one by one; not so many that a short run forms sets in vain.
-        step = max(1, min(64, env.opened.block))
-        while True:
-            order = rng.permutation(self.examples) if env.shuffle else np.arange(self.examples)
+        step = min(_AT_ONCE, env.opened.block)
+        for order in self._orders():
             for start in range(0, self.examples, step):
                 images = order[start : start + step]
                 sets = env.segments(images)
                 sets.flags.writeable = False
                 for image, actions in zip(images, sets, strict=True):
-                    yield Round(actions, worth[env.rows[image]], 0.0)
+                    yield Round(actions, self._worth[env.rows[image]], 0.0)
