@@ -104,6 +104,15 @@ def test_features_that_are_missing_are_named_with_the_command_that_makes_them(tm
         Study(Block("mnist", 500, "relu"), "paper", "quick").experiment(tmp_path)
 
 
+def test_another_network_has_a_name_of_its_own(tmp_path):
+    block = plates()["7"].chosen("relu", "resnet18")[0]
+    assert (block.name, block.network) == ("cifar10-d1000-relu-resnet18", "resnet18")
+    with pytest.raises(LabError, match="cifar10-resnet18-d1000-relu"):
+        Study(block, "paper", "quick").experiment(tmp_path)
+    with pytest.raises(LabError, match="figure 1 has several networks; give --network to one that has one"):
+        plates()["1"].chosen(None, "resnet18")
+
+
 def test_what_matters_most_is_run_first():
     blocks = all_blocks()
     assert len(set(blocks)) == len(blocks) == 2 + 6 + 6 + 2

@@ -57,6 +57,9 @@ def command(
     table: Annotated[
         Path | None, typer.Option(help="With --claims: read this results table (CSV).", show_default="that of --out")
     ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Features of another network, such as resnet18.", show_default="see the docs")
+    ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of cached features.", show_default="EIGENBANDITS_CACHE, or the user's")
     ] = None,
@@ -84,13 +87,13 @@ def command(
             elif figure is None:
                 typer.echo(_listing(out, scale.value, cache))
             else:
-                _figure(figure, scale.value, layer, out, options)
+                _figure(figure, scale.value, layer, network or "", out, options)
         except KeyboardInterrupt:
             typer.echo("Stopped. Finished cells are kept; the same command goes on where this one was.", err=True)
             raise typer.Exit(130) from None
 
 
-def _figure(name: str, scale: str, layer: Layer | None, out: Path, options: dict[str, Any]) -> None:
+def _figure(name: str, scale: str, layer: Layer | None, network: str, out: Path, options: dict[str, Any]) -> None:
     from eigenbandits.papers import lale2019
 
     known = lale2019.plates()
@@ -100,7 +103,7 @@ def _figure(name: str, scale: str, layer: Layer | None, out: Path, options: dict
         _everything(scale, layer, out, options, draw_all=name == "all")
     elif name in known:
         plate = known[name]
-        _draw(plate, plate.chosen(layer and layer.value), scale, out, options)
+        _draw(plate, plate.chosen(layer and layer.value, network), scale, out, options)
     else:
         raise unknown("figure", name, [*known, "strong", "sensitivity", "all"])
 
@@ -132,7 +135,8 @@ def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Resu
     from eigenbandits.papers.lale2019 import panels
 
     layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
-    path = out / f"figure-{plate.name}-{layer}-{scale}.png"
+    kind = "-".join(filter(None, (plate.name, layer, blocks[0].other, scale)))
+    path = out / f"figure-{kind}.png"
     write_whole(path, panels.small_png(panels.draw(plate, blocks, results)))
     return path
 

@@ -48,6 +48,8 @@ class Block:
         d.
     layer : str
         How the representation layer ends: linear, relu; or product, for a network that is left untouched.
+    other : str
+        A network in the place of the one that this repository uses, such as resnet18.
 
     Examples
     --------
@@ -58,12 +60,13 @@ class Block:
     dataset: str
     dim: int
     layer: str = "linear"
+    other: str = ""
 
     @classmethod
-    def named(cls, name: str, layer: str = "linear") -> Self:
+    def named(cls, name: str, layer: str = "linear", other: str = "") -> Self:
         """Return a block from its name, with or without the layer in it."""
         dataset, dim, *given = name.split("-")
-        return cls(dataset, int(dim.removeprefix("d")), given[0] if given else layer)
+        return cls(dataset, int(dim.removeprefix("d")), given[0] if given else layer, other)
 
     def __post_init__(self) -> None:
         """Refuse a block that the paper does not have."""
@@ -81,7 +84,7 @@ class Block:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return f"{self.dataset}-d{self.dim}-{self.layer}"
+        return "-".join(filter(None, (self.dataset, f"d{self.dim}", self.layer, self.other)))
 
     @property
     def title(self) -> str:
@@ -92,7 +95,7 @@ class Block:
     @property
     def network(self) -> str:
         """The network behind it, and what it stands in for."""
-        return str(settings()["datasets"][self.dataset]["network"])
+        return self.other or str(settings()["datasets"][self.dataset]["network"])
 
     @property
     def center(self) -> str:
@@ -165,11 +168,13 @@ class Plate:
         """How many panels it has: regret and accuracy of each block and each m."""
         return 2 * len(self.blocks) * len(self.ranks)
 
-    def chosen(self, layer: str | None) -> list[Block]:
+    def chosen(self, layer: str | None, network: str = "") -> list[Block]:
         """Return its blocks with one kind of layer, where they have it; without a ReLU unless told."""
         wanted = layer or "linear"
         if len(self.blocks) == 1:
-            return [Block.named(self.blocks[0], wanted)]
+            return [Block.named(self.blocks[0], wanted, network)]
+        if network:
+            raise LabError(f"figure {self.name} has several networks; give --network to one that has one.")
         known = settings()["datasets"]
         return [
             Block.named(name, wanted if wanted in known[name.split("-")[0]]["layers"] else "linear")

@@ -85,6 +85,6 @@ def features_file(block: Block, cache: str | PathLike[str] | None = None) -> Pat
     from eigenbandits import features
 
     try:
-        return Path(features.find(block.dataset, block.dim, layer=block.layer, cache=cache))
+        return Path(features.find(block.dataset, block.dim, block.layer, block.other or None, cache))
     except FileNotFoundError as error:
         raise LabError(str(error)) from None
