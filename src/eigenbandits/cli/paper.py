@@ -57,6 +57,10 @@ def command(
     table: Annotated[
         Path | None, typer.Option(help="With --claims: read this results table (CSV).", show_default="that of --out")
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="With --claims: a page whose tables are brought up to date.", show_default="none"),
+    ] = None,
     network: Annotated[
         str | None, typer.Option(help="Features of another network, such as resnet18.", show_default="see the docs")
     ] = None,
@@ -83,7 +87,7 @@ def command(
     with one_sentence():
         try:
             if claims:
-                _claims(out, scale.value, table)
+                _claims(out, scale.value, table, page)
             elif figure is None:
                 typer.echo(_listing(out, scale.value, cache))
             else:
@@ -196,7 +200,7 @@ def _sensitivity(scale: str, out: Path, options: dict[str, Any]) -> None:
     typer.echo(f"{sensitivity.as_text(found)}\n\nLeft behind: {path}.png and {path}.csv")
 
 
-def _claims(out: Path, scale: str, path: Path | None) -> None:
+def _claims(out: Path, scale: str, path: Path | None, page: Path | None) -> None:
     from eigenbandits.papers.lale2019 import account, summary
 
     table = summary.Table.collect(out, scale) if path is None else summary.Table.read(path)
@@ -205,6 +209,12 @@ def _claims(out: Path, scale: str, path: Path | None) -> None:
         table.write(out / f"results-{scale}.csv")
         write_whole(out / f"claims-{scale}.md", (account.markdown(table) + "\n").encode())
     typer.echo(account.text(table))
+    if page is not None:
+        try:
+            before = page.read_text(encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"{page} cannot be read ({error.strerror}); expected a page in Markdown.") from None
+        write_whole(page, account.update(before, "claims", account.markdown(table)).encode())
     if path is None:
         typer.echo(f"\nLeft behind: {out / f'results-{scale}.csv'} and {out / f'claims-{scale}.md'}")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from eigenbandits.lab.tables import aligned
+from eigenbandits.lab.words import LabError
 from eigenbandits.papers.lale2019 import players
 from eigenbandits.papers.lale2019.claims import CLAIMS
 from eigenbandits.papers.lale2019.judging import HELD, NOT, NOT_RUN, PARTLY
@@ -145,6 +146,21 @@ def markdown(table: Table) -> str:
             as_markdown(uncentred(table)),
         ]
     )
+
+
+def update(page: str, name: str, content: str) -> str:
+    """Return a page with what stands between the two marks of a name replaced.
+
+    Examples
+    --------
+    >>> update("a <!-- claims --> b <!-- end claims --> c", "claims", "new").split()
+    ['a', '<!--', 'claims', '-->', 'new', '<!--', 'end', 'claims', '-->', 'c']
+    """
+    first, last = f"<!-- {name} -->", f"<!-- end {name} -->"
+    if page.count(first) != 1 or page.count(last) != 1:
+        raise LabError(f"the page has no place for its tables; expected the marks {first} and {last}, each once.")
+    before, rest = page.split(first)
+    return f"{before}{first}\n\n{content}\n\n{last}{rest.split(last)[1]}"
 
 
 def text(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -108,7 +109,28 @@ def as_text(found: Sequence[Point]) -> str:
 
 def write(path: str | PathLike[str], found: Sequence[Point]) -> None:
     """Write the points as CSV."""
-    write_csv(path, [vars(point) | {"standard_error": f"{point.standard_error:.3g}"} for point in found])
+    write_csv(
+        path,
+        [
+            vars(point) | {"mistakes": f"{point.mistakes:.5g}", "standard_error": f"{point.standard_error:.3g}"}
+            for point in found
+        ],
+    )
+
+
+def read(path: str | PathLike[str]) -> list[Point]:
+    """Read what `write` wrote."""
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return [
+            Point(
+                constant=row["constant"],
+                value=float(row["value"]),
+                policy=row["policy"],
+                mistakes=float(row["mistakes"]),
+                standard_error=float(row["standard_error"]),
+            )
+            for row in csv.DictReader(file)
+        ]
 
 
 def draw(results: Results) -> Figure:

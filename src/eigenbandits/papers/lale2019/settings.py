@@ -54,7 +54,7 @@ class Block:
     Examples
     --------
     >>> Block.named("mnist-d500-relu")
-    Block(dataset='mnist', dim=500, layer='relu')
+    Block(dataset='mnist', dim=500, layer='relu', other='')
     """
 
     dataset: str
