@@ -89,7 +89,8 @@ class Asking:
 
     async def _wait(self, future: asyncio.Future[T]) -> T:
         try:
-            return await asyncio.wait_for(future, self._settings.request_timeout)
+            async with asyncio.timeout(self._settings.request_timeout):
+                return await future
         except TimeoutError:
             raise unavailable("this took too long") from None
 

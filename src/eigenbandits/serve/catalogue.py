@@ -53,7 +53,7 @@ class Catalogue:
     def slots_of(self, ids: Sequence[Any]) -> Slots:
         """Return the slots of items by their ids."""
         try:
-            return np.array([self.slot_of[id_] for id_ in ids], dtype=np.int32)
+            return np.fromiter(map(self.slot_of.__getitem__, ids), dtype=np.int32, count=len(ids))
         except (KeyError, TypeError) as error:
             wrong = next(id_ for id_ in ids if not isinstance(id_, str) or id_ not in self.slot_of)
             message = f"The catalogue has no item {str(wrong)[:100]!r}; add it or leave it out."

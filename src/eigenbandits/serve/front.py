@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -147,7 +148,8 @@ class Front:
 
     async def _next(self, receive: Receive) -> Message:
         try:
-            message = await asyncio.wait_for(receive(), self._settings.request_timeout)
+            async with asyncio.timeout(self._settings.request_timeout):
+                message = await receive()
         except TimeoutError:
             raise unavailable("the body of the request did not arrive in time") from None
         if message["type"] == "http.disconnect":
@@ -210,13 +212,15 @@ def _from_this_machine(headers: dict[bytes, str]) -> None:
     """Refuse what a web page elsewhere sends through a browser on this machine, while no key keeps it out."""
     for name in (b"host", b"origin"):
         value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            host = urlsplit(value if "//" in value else f"//{value}").hostname or ""
-            local = host == "localhost" or ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            local = False
-        if not local:
+        if value is not None and not _local(value):
             message = "Without keys this service answers only to this machine by its own name; create a key first."
             raise Refusal(403, "not_from_here", message)
+
+
+@lru_cache(maxsize=256)
+def _local(value: str) -> bool:
+    try:
+        host = urlsplit(value if "//" in value else f"//{value}").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

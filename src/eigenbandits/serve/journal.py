@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ class Head:
         """How many decisions wait for their reward."""
         return self.number - self.rewards - self.defaults - self.expired
 
+    def row(self) -> Row:
+        """Return the fields in the order of their columns."""
+        return tuple(vars(self).values())
+
 
 _HEAD = "position, number, rewards, defaults, expired, expired_through, pruned_through, last_at"
 
@@ -62,7 +66,7 @@ class Journal:
 
     def add_policy(self, id_: int, name: str, spec: str, now: float) -> None:
         """Insert a policy that has decided nothing."""
-        row = (id_, name, spec, now, *astuple(Head(last_at=now)))
+        row = (id_, name, spec, now, *Head(last_at=now).row())
         self.connection.execute(f"INSERT INTO policies VALUES ({', '.join('?' * len(row))})", row)
 
     def drop_policy(self, id_: int) -> None:
@@ -74,7 +78,7 @@ class Journal:
     def move_head(self, policy: int, head: Head) -> None:
         """Write the head of a policy's log."""
         columns = ", ".join(f"{name} = ?" for name in _HEAD.split(", "))
-        self.connection.execute(f"UPDATE policies SET {columns} WHERE id = ?", (*astuple(head), policy))
+        self.connection.execute(f"UPDATE policies SET {columns} WHERE id = ?", (*head.row(), policy))
 
     def move_pruned(self, policy: int, through: int) -> None:
         """Write how far a policy's sets have been pruned."""

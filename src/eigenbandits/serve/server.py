@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -60,6 +61,7 @@ class Server:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 lifespan="off",
                 limit_concurrency=self.settings.max_connections,
                 timeout_keep_alive=30,
@@ -71,6 +73,11 @@ class Server:
     def run(self) -> None:
         """Answer until told to stop, by a signal or `http.should_exit`."""
         assert self._socket is not None
+        if threading.current_thread() is threading.main_thread():
+            # The HTTP server stops at a signal and then raises it once more, which must not end us before the database
+            # is closed.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: None)
         try:
             self.http.run(sockets=[self._socket])
         finally:
