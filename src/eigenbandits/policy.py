@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
 from eigenbandits.component import Component
+from eigenbandits.explanation import explain
 from eigenbandits.rules.base import Choice, Rule
 from eigenbandits.subspace.base import Subspace
 
@@ -200,11 +201,13 @@ class Policy(Component):
     def diagnostics(self) -> dict[str, Any]:
         """Return what the policy knows about itself: rank, spectrum, projection error, radii, which set binds.
 
-        Looking changes nothing. `warnings` says in words what a person should know.
+        Looking changes nothing. `words` says in sentences what all of that means, and `warnings` what a person should
+        do something about.
         """
         found: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim, "warnings": []}
         if self.dim is not None:
             found |= self.subspace.diagnostics() | self.belief.diagnostics(self.subspace.current())
+        found["words"] = explain(found)
         return found
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -66,6 +66,7 @@ class Graded(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("version", "error", "span", "ridges", "inner", "level", "prunes", "noise_level", "reader"),
+        *("power_inside", "power_since"),
     )
     _estimates_noise = True
 
@@ -98,6 +99,9 @@ class Graded(Ambient):
         self.prunes = False
         self.span: Array | None = None
         self.ridges: Array = np.zeros(0)
+        # The p of λ_in (ℓ₁/ℓ)^p inside the span, and after how many rewards it last changed.
+        self.power_inside = 0
+        self.power_since = 0
         self.reader = Projected(0.0)
         self.reader.share(self.evidence)
 
@@ -211,7 +215,7 @@ class Graded(Ambient):
         shares = np.maximum(frame.spectrum[:rank] / max(float(frame.spectrum[0]), np.finfo(float).tiny), 1e-6)
         solved = self.inverse.times_columns(frame.inside)
         gram, score = frame.inside.T @ solved, self.evidence.moment @ solved
-        best, best_evidence = ridges, -math.inf
+        best, best_evidence, best_power = ridges, -math.inf, self.power_inside
         for power in POWERS:
             candidate = ridges.copy()
             candidate[:rank] = np.minimum(candidate[:rank] * shares**-power, self.level)
@@ -222,7 +226,9 @@ class Graded(Ambient):
             size = float(np.linalg.slogdet(matrix)[1]) - float(np.log(candidate / self.level).sum())
             evidence = -0.5 * fit / self._noise**2 - 0.5 * size
             if evidence > best_evidence:
-                best, best_evidence = candidate, evidence
+                best, best_evidence, best_power = candidate, evidence, power
+        if best_power != self.power_inside:
+            self.power_inside, self.power_since = best_power, self.evidence.count
         return best
 
     def _reweigh(self, columns: Array, weights: Array) -> float:
@@ -305,7 +311,18 @@ class Graded(Ambient):
         found = {"ridge_inside": self.inner, "ridge_outside": self.level, "noise": self.noise_level}
         if frame is not None and frame.intercept and len(self.ridges):
             found["intercept"] = bool(self.ridges[-1] < self.level)
+        if self.span is not None:
+            found["share_outside"] = self._share_outside()
+            if self.power is None and not self.anytime:
+                found |= {"power_inside": self.power_inside, "power_since": self.power_since}
         return super().diagnostics(frame) | found
+
+    def _share_outside(self) -> float:
+        """Return the share of ‖θ̂‖² that lies outside the span: what the rewards say of the low-rank assumption."""
+        assert self.span is not None
+        whole = linalg.dot(self.center, self.center)
+        inside = self.center @ self.span
+        return max(1.0 - linalg.dot(inside, inside) / whole, 0.0) if whole > 0.0 else 0.0
 
 
 class GradedView(AmbientView):

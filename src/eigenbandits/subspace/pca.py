@@ -11,7 +11,7 @@ from eigenbandits import inputs, linalg, theory
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.error import estimated_error
-from eigenbandits.subspace.rank import bulk_edge_rank
+from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 from eigenbandits.subspace.repeats import Repeats
 
 Array = NDArray[np.float64]
@@ -240,4 +240,6 @@ class PCA(Subspace):
                 "likeness_within_sets": self.likeness,
                 "independent_vectors": self.independent,
             }
+            if self.rank == "auto" and frame.spectrum is not None:
+                found["noise_edge"] = bulk_edge(frame.spectrum, self.independent)
         return super().diagnostics() | found

@@ -8,12 +8,23 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def bulk_edge_rank(spectrum: Array, vectors: float) -> int:
-    """Count the eigenvalues above the edge of the bulk that pure noise would fill.
+def bulk_edge(spectrum: Array, vectors: float) -> float:
+    """Return the largest eigenvalue that noise alone would show; see `bulk_edge_rank` for what goes in.
 
     Eigenvalues of n isotropic noise vectors in d dimensions fill the interval σ²(1 ± √(d/n))² (Marchenko and Pastur
     1967). σ² is taken from the median eigenvalue, which a few strong directions do not move; a margin of Tracy–Widom
     size, n^{-2/3}, keeps the largest noise eigenvalue inside.
+    """
+    dim = len(spectrum)
+    ratio = dim / max(vectors, 1.0)
+    positive = spectrum[: int(min(dim, max(vectors, 1.0)))]
+    # With fewer vectors than dimensions the zero eigenvalues say nothing about the noise.
+    middle = float(np.median(positive)) / _median_of_bulk(min(ratio, 1.0 / ratio)) / max(1.0, ratio)
+    return float(middle * (1.0 + np.sqrt(ratio)) ** 2 * (1.0 + 4.0 * max(vectors, 1.0) ** (-2.0 / 3.0)))
+
+
+def bulk_edge_rank(spectrum: Array, vectors: float) -> int:
+    """Count the eigenvalues above the edge of the bulk that pure noise would fill.
 
     Parameters
     ----------
@@ -32,15 +43,9 @@ def bulk_edge_rank(spectrum: Array, vectors: float) -> int:
     >>> bulk_edge_rank(np.array([5.0, 4.0, 1.02, 1.01, 1.0, 0.99, 0.98, 0.97]), 100_000)
     2
     """
-    dim = len(spectrum)
     if spectrum[0] <= 0.0:
         return 1
-    ratio = dim / max(vectors, 1.0)
-    positive = spectrum[: int(min(dim, max(vectors, 1.0)))]
-    # With fewer vectors than dimensions the zero eigenvalues say nothing about the noise.
-    middle = float(np.median(positive)) / _median_of_bulk(min(ratio, 1.0 / ratio)) / max(1.0, ratio)
-    edge = middle * (1.0 + np.sqrt(ratio)) ** 2 * (1.0 + 4.0 * max(vectors, 1.0) ** (-2.0 / 3.0))
-    return int(np.clip(np.count_nonzero(spectrum > edge), 1, dim))
+    return int(np.clip(np.count_nonzero(spectrum > bulk_edge(spectrum, vectors)), 1, len(spectrum)))
 
 
 def _median_of_bulk(ratio: float) -> float:
