@@ -235,6 +235,23 @@ def test_a_layer_on_frozen_features_goes_through_the_bottleneck(tmp_path, monkey
     np.testing.assert_allclose(env.opened.hidden, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_the_probabilities_of_the_network_are_learnt_where_the_classes_are_its_own(own):
+    given = pooled(np.random.default_rng(0), images=400)
+    logits = given["features"].astype(np.float64) @ given["weight"] + given["bias"]
+    if not own:
+        given |= {"weight": np.hstack([given["weight"]] * 2), "bias": np.tile(given["bias"], 2)}
+    recipe = Pooled("some", given, "some.npz")
+    recipe.plan = Plan(epochs=60, batch=20, rate=0.02)
+    trained = recipe.train(3, False, silent)
+    found = trained.layer().logits(trained.hidden, trained.theta()[None])[:, :, 0].argmax(axis=1)
+    order, training = training_first(given["labels"])
+    agree = (found == logits.argmax(axis=1)[order]).mean()
+    # Labels that have nothing to do with the features say nothing of the network's own choices.
+    assert agree > 0.9 if own else agree < 0.7
+    assert training == 320
+
+
 def test_one_of_five_in_each_class_is_held_out():
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(3), [5, 10, 4]))
     order, training = training_first(labels)

@@ -31,7 +31,9 @@ _HELD_OUT = 5
 class Pooled(Recipe):
     """A representation layer, behind a linear bottleneck, on what a ResNet-50 gives for images; that one stays fixed.
 
-    The paper tunes the network itself. The bottleneck keeps the K·d outputs of 1,000 classes affordable: a matrix of
+    The paper tunes the network itself, on many more images. With four or so of a class the labels alone teach little;
+    where the classes are those of the network's last layer, the probabilities that it gives are learnt instead. The
+    bottleneck keeps the K·d outputs of 1,000 classes affordable: a matrix of
     128 × 100,000 instead of 2,048 × 100,000.
 
     Parameters
@@ -61,12 +63,12 @@ class Pooled(Recipe):
         self.weight = np.asarray(arrays["weight"], dtype=np.float32)
         self.bias = np.asarray(arrays["bias"], dtype=np.float32)
         self.classes = int(labels.max()) + 1
-        self.plan = Plan(epochs=20, batch=50, rate=1e-3, decay=1e-3)
+        self.plan = Plan(epochs=12, batch=50, rate=1e-3, decay=1e-3)
         self.fingerprint = fingerprint({name: arrays[name] for name in ("features", "labels", "weight", "bias")})
 
     def settings(self) -> dict[str, Any]:
         """Add the bottleneck."""
-        return super().settings() | {"bottleneck": self.bottleneck}
+        return super().settings() | {"bottleneck": self.bottleneck, "targets": "probabilities"}
 
     def train(self, dim: int, relu: bool, tell: Tell) -> Trained:
         """Train bottleneck, representation layer and θ*; the first starts from the last layer's main directions."""
@@ -80,8 +82,16 @@ class Pooled(Recipe):
         def inputs(rows: NDArray[np.int64]) -> torch.Tensor:
             return as_inputs(self.features[rows])
 
-        train(head, list(head.parameters()), inputs, self.labels[: self.training], self.plan, tell)
+        train(head, list(head.parameters()), inputs, self._targets(), self.plan, tell)
         return Trained(head, head, look(head.bottleneck, inputs, len(self.labels)))
+
+    def _targets(self) -> NDArray[Any]:
+        """Return what the layers are to learn: the network's own probabilities where the classes are its own."""
+        if self.classes != self.weight.shape[1]:
+            return self.labels[: self.training]
+        logits = self.features[: self.training] @ self.weight + self.bias
+        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def product(self, dim: int) -> tuple[Product, NDArray[np.float32]]:
         """Return the untouched network as query ⊙ item, and its queries: bias and all, centred by the classes' mean."""

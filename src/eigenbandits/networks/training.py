@@ -62,7 +62,7 @@ def train(
     network: Callable[[Tensor], Tensor],
     parameters: list[nn.Parameter],
     inputs: Callable[[NDArray[np.int64]], Tensor],
-    labels: NDArray[np.int64],
+    targets: NDArray[Any],
     plan: Plan,
     tell: Tell,
 ) -> None:
@@ -76,8 +76,8 @@ def train(
         What is trained.
     inputs
         Gives the inputs of the examples of these numbers.
-    labels
-        The class of each example.
+    targets
+        The class of each example, (n,), or the probabilities of all classes that the network is to give for it, (n, K).
     plan
         How.
     tell
@@ -85,20 +85,20 @@ def train(
     """
     rng = np.random.default_rng(plan.seed)
     optimiser = torch.optim.AdamW(parameters, lr=plan.rate, weight_decay=plan.decay)
-    steps = plan.epochs * math.ceil(len(labels) / plan.batch)
+    steps = plan.epochs * math.ceil(len(targets) / plan.batch)
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step / steps))
-    wanted = torch.from_numpy(labels).to(device())
+    wanted = torch.from_numpy(targets).to(device())
     started = monotonic()
     for epoch in range(1, plan.epochs + 1):
         total = 0.0
-        for rows in _batches(rng.permutation(len(labels)), plan.batch):
+        for rows in _batches(rng.permutation(len(targets)), plan.batch):
             loss = functional.cross_entropy(network(inputs(rows)), wanted[torch.from_numpy(rows).to(wanted.device)])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
             rates.step()
             total += float(loss.detach()) * len(rows)
-        mean = total / len(labels)
+        mean = total / len(targets)
         if not math.isfinite(mean):
             raise ValueError(f"the loss became {mean} in epoch {epoch}; train with a smaller rate.")
         tell(f"epoch {epoch} of {plan.epochs}: mean loss {mean:.4f}, {monotonic() - started:.0f} s")
