@@ -1,0 +1,37 @@
+"""Fixtures of the service's tests."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from tests.serve.processes import postgres_or_skip
+
+from eigenbandits.serve import Settings, running
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    made = postgres_or_skip()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """The settings that name a fresh database: a folder, or a database of a cluster that the tests run."""
+    folder = {"folder": tmp_path / "data"}
+    if request.param == "sqlite":
+        return folder
+    name = "t" + str(abs(hash(request.node.nodeid)))
+    return folder | {"database": request.getfixturevalue("cluster").new_database(name)}
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A running server and a client of it."""
+    with (
+        running(Settings(folder=tmp_path / "data", port=0)) as server,
+        httpx.Client(base_url=server.url, timeout=30.0) as client,
+    ):
+        client.server = server
+        yield client
