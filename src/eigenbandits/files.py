@@ -7,9 +7,11 @@ import io
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -83,12 +85,19 @@ def load(path: str | PathLike[str]) -> Policy:
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
     """Write a file so that a reader sees the old content or the new, never a part, even after a crash."""
+    with open_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that takes its place when the block ends, as `write_whole` does; not if it raises."""
     target = Path(path)
     # Opened like any other new file, so that it is as readable for others as the user's files are.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

@@ -13,6 +13,7 @@ from tests.datasets.files import write_cifar, write_image, write_mnist
 from eigenbandits.datasets import DataError, mnist
 from eigenbandits.environments import Images
 from eigenbandits.features import Features, find, product
+from eigenbandits.features.file import save_arrays
 from eigenbandits.features.layers import Dense
 from eigenbandits.networks.cifar_resnet import CifarResNet
 from eigenbandits.networks.cnn import CNN
@@ -23,7 +24,7 @@ from eigenbandits.networks.segments import Segments
 from eigenbandits.networks.small_images import Cifar10, Mnist
 from eigenbandits.networks.summary import summarise
 from eigenbandits.networks.training import Plan, scaled, train
-from eigenbandits.networks.weights import arrays, put, read_weights, write_weights
+from eigenbandits.networks.weights import arrays, put, read_weights
 
 
 def silent(line):
@@ -151,7 +152,7 @@ def test_the_summary_scales_segments_and_looks_along_theta(relu):
 def resnet56(tmp_path):
     torch.manual_seed(0)
     linear = {"linear.weight": np.zeros((10, 64), np.float32), "linear.bias": np.eye(10, dtype=np.float32)[3]}
-    write_weights(tmp_path / "cifar10" / "resnet56.npz", arrays(CifarResNet(9)) | linear)
+    save_arrays(tmp_path / "cifar10" / "resnet56.npz", arrays(CifarResNet(9)) | linear)
     return tmp_path
 
 
@@ -179,10 +180,10 @@ def test_weights_are_part_of_what_features_depend_on(resnet56):
     first = Cifar10(resnet56).settings()
     weights = read_weights(resnet56 / "cifar10" / "resnet56.npz")
     weights["conv1.weight"][0] += 1.0
-    write_weights(resnet56 / "cifar10" / "resnet56.npz", weights)
+    save_arrays(resnet56 / "cifar10" / "resnet56.npz", weights)
     assert Cifar10(resnet56).settings() != first
     del weights["linear.bias"]
-    write_weights(resnet56 / "cifar10" / "resnet56.npz", weights)
+    save_arrays(resnet56 / "cifar10" / "resnet56.npz", weights)
     with pytest.raises(DataError, match=r"misses 'linear\.weight' or 'linear\.bias'"):
         Cifar10(resnet56)
 
@@ -268,7 +269,7 @@ def test_a_folder_of_images_is_looked_at_once(tmp_path):
     torch.manual_seed(0)
     trunk = ResNet(50)
     weights = arrays(trunk) | {"fc.weight": rng.standard_normal((3, 2048)).astype(np.float32)}
-    write_weights(tmp_path / "resnet50.npz", weights | {"fc.bias": np.zeros(3, np.float32)})
+    save_arrays(tmp_path / "resnet50.npz", weights | {"fc.bias": np.zeros(3, np.float32)})
     said: list[str] = []
     wish = Wish("birds", images=tmp_path / "images", weights=tmp_path / "resnet50.npz", cache=tmp_path)
     recipe = wish.recipe(said.append)
@@ -284,7 +285,7 @@ def test_a_folder_of_images_is_looked_at_once(tmp_path):
     path, _ = make(recipe, 10, "product", tmp_path, silent)
     assert path.name == "birds-resnet50-d10-product.npz"
     assert Images(path).classes == 3
-    write_weights(tmp_path / "resnet50.npz", weights)
+    save_arrays(tmp_path / "resnet50.npz", weights)
     with pytest.raises(DataError, match=r"misses 'fc\.weight' or 'fc\.bias'"):
         wish.recipe(silent)
 

@@ -10,15 +10,16 @@ pytest.importorskip("torch", reason='torch is not installed; run: pip install "e
 import torch
 
 from eigenbandits.datasets import DataError
+from eigenbandits.features.file import save_arrays
 from eigenbandits.networks.cifar_resnet import CifarResNet
-from eigenbandits.networks.weights import arrays, convert, fingerprint, put, read_weights, write_weights
+from eigenbandits.networks.weights import arrays, convert, fingerprint, put, read_weights
 
 
 def test_weights_come_back_as_they_were(tmp_path):
     torch.manual_seed(1)
     network, other = CifarResNet(1), CifarResNet(1)
     for name in ("a", "b"):
-        write_weights(tmp_path / "new" / f"{name}.npz", arrays(network))
+        save_arrays(tmp_path / "new" / f"{name}.npz", arrays(network))
     put(other, read_weights(tmp_path / "new" / "a.npz"), "a.npz")
     images = torch.randn(2, 3, 32, 32)
     torch.testing.assert_close(other.eval()(images), network.eval()(images))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits.features.layers import Dense, Layer
 from eigenbandits.features.product import Product
-from eigenbandits.files import write_whole
+from eigenbandits.files import open_whole
 from eigenbandits.inputs import Array, as_actions, whole
 
 FORMAT, VERSION = "eigenbandits-features", 1
@@ -127,10 +126,14 @@ def save_features(path: str | PathLike[str], features: Features) -> None:
         "facts": features.facts,
     }
     text = np.frombuffer(json.dumps(header, sort_keys=True).encode(), dtype=np.uint8)
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, header=text, **arrays)
+    save_arrays(path, {"header": text} | arrays)
+
+
+def save_arrays(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to an .npz file, whole or not at all, and make its folder if there is none."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, buffer.getvalue())
+    with open_whole(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def open_features(path: str | PathLike[str]) -> Features:

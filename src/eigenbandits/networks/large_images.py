@@ -15,12 +15,13 @@ from eigenbandits.datasets.base import DataError
 from eigenbandits.datasets.folders import ClassFolders
 from eigenbandits.datasets.places import cache_folder, data_folder
 from eigenbandits.features.cache import key_of
+from eigenbandits.features.file import save_arrays
 from eigenbandits.features.product import Product, centred, group_of
 from eigenbandits.networks.recipe import Recipe, Trained, as_inputs
 from eigenbandits.networks.resnet import ResNet
 from eigenbandits.networks.segments import Segments
 from eigenbandits.networks.training import Plan, Tell, device, look, scaled, train
-from eigenbandits.networks.weights import fingerprint, put, read_weights, write_weights
+from eigenbandits.networks.weights import fingerprint, put, read_weights
 
 Place = str | PathLike[str]
 FILE = "resnet50-val-5000.npz"
@@ -155,15 +156,19 @@ def from_folder(name: str, images: Place, weights: Place, cache: Place | None, t
     if kept is None:
         tell(f"looking at {len(found):,} images of {len(found.classes):,} classes")
         trunk = trunk.to(device(), memory_format=torch.channels_last).eval()
-        blocks = [look(trunk, lambda rows, p=p: scaled(p[rows], trunk), len(p)) for p in found.blocks()]  # type: ignore[misc]
         kept = {
-            "features": np.concatenate(blocks),
+            "features": np.concatenate([_pooled(trunk, pixels) for pixels in found.blocks()]),
             "labels": found.labels,
             "weight": given["fc.weight"].T,
             "bias": given["fc.bias"],
         }
-        write_weights(path, kept | {"key": np.array(key)})
+        save_arrays(path, kept | {"key": np.array(key)})
     return Pooled(name, kept, str(path))
+
+
+def _pooled(trunk: ResNet, pixels: NDArray[np.uint8]) -> NDArray[np.float16]:
+    """Return what a network gives for images, in half precision: that of the full ImageNet takes 5 GB."""
+    return np.asarray(look(trunk, lambda rows: scaled(pixels[rows], trunk), len(pixels)), dtype=np.float16)
 
 
 def _kept(path: Path, key: str) -> dict[str, NDArray[Any]] | None:

@@ -12,13 +12,13 @@ import numpy as np
 from eigenbandits.datasets.base import DataError
 from eigenbandits.datasets.places import cache_folder
 from eigenbandits.features.cache import feature_name, features_path, is_made, key_of
-from eigenbandits.features.file import VERSION, Features, save_features
+from eigenbandits.features.file import VERSION, Features, save_arrays, save_features
 from eigenbandits.networks.large_images import Pooled, from_folder, imagenet
 from eigenbandits.networks.recipe import Recipe
 from eigenbandits.networks.small_images import Cifar10, Cifar10ResNet18, Mnist
 from eigenbandits.networks.summary import summarise
 from eigenbandits.networks.training import Tell
-from eigenbandits.networks.weights import arrays, write_weights
+from eigenbandits.networks.weights import arrays
 
 Place = str | PathLike[str]
 
@@ -126,5 +126,5 @@ def _computed(
         product, queries = recipe.product(dim)
         return summarise(product, np.ones(dim), queries, recipe.labels, 0, facts)
     trained = recipe.train(dim, layer == "relu", tell)
-    write_weights(cache_folder(cache) / "networks" / f"{name}.npz", arrays(trained.network))
+    save_arrays(cache_folder(cache) / "networks" / f"{name}.npz", arrays(trained.network))
     return summarise(trained.layer(), trained.theta(), trained.hidden, recipe.labels, recipe.training, facts)

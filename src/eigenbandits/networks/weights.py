@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Mapping
 from os import PathLike
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from eigenbandits.datasets.base import DataError
-from eigenbandits.files import write_whole
+from eigenbandits.features.file import save_arrays
 
 Weights = Mapping[str, NDArray[Any]]
 # Counts of batches, which no network here uses.
@@ -50,16 +49,8 @@ def convert(source: str | PathLike[str], target: str | PathLike[str]) -> int:
     weights = {str(k).removeprefix("module."): v.numpy() for k, v in found.items() if isinstance(v, torch.Tensor)}
     if not weights:
         raise DataError(f"{source} holds no weights; expected the state_dict of a network.")
-    write_weights(target, weights)
+    save_arrays(target, weights)
     return len(weights)
-
-
-def write_weights(path: str | PathLike[str], weights: Weights) -> None:
-    """Write weights to an .npz file, whole or not at all."""
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **weights)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content.getvalue())
 
 
 def put(module: nn.Module, weights: Weights, source: str, beside: tuple[str, ...] = ()) -> None:
