@@ -124,7 +124,8 @@ def _computed(
     if layer == "product":
         assert isinstance(recipe, Pooled)  # no other recipe names this layer
         product, queries = recipe.product(dim)
-        return summarise(product, np.ones(dim), queries, recipe.labels, 0, facts)
+        labels = recipe.labels if recipe.classes == product.classes else None
+        return summarise(product, np.ones(dim), queries, labels, 0, facts)
     trained = recipe.train(dim, layer == "relu", tell)
     save_arrays(cache_folder(cache) / "networks" / f"{name}.npz", arrays(trained.network))
     return summarise(trained.layer(), trained.theta(), trained.hidden, recipe.labels, recipe.training, facts)

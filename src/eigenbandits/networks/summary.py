@@ -23,7 +23,7 @@ def summarise(
     layer: Dense | Product,
     theta: NDArray[Any],
     hidden: NDArray[np.float32],
-    labels: NDArray[np.int64],
+    labels: NDArray[np.int64] | None,
     training: int,
     facts: Mapping[str, Any],
 ) -> Features:
@@ -34,7 +34,7 @@ def summarise(
     layer, theta, hidden
         As trained.
     labels
-        What the images show.
+        What the images show; None where the network has other classes.
     training
         How many of the first images the network was trained on.
     facts
@@ -52,17 +52,20 @@ def summarise(
         largest = max(largest, float(norms.max()))
         rows[part] = layer.logits(hidden[part], models)[:, :, 0].argmax(axis=1)
     size = float(np.sqrt(squares / (len(hidden) * layer.classes)))
-    right = rows == labels
     known = dict(facts) | {
         "action_bound": float(np.sqrt(largest)) / size * _ABOVE_ROUNDING,
-        "train_accuracy": float(right[:training].mean()) if training else None,
-        "test_accuracy": float(right[training:].mean()) if training < len(right) else None,
+        "train_accuracy": _share(rows[:training], None if labels is None else labels[:training]),
+        "test_accuracy": _share(rows[training:], None if labels is None else labels[training:]),
         "training_images": training,
         "scale": size,
     }
     made = Features(_divided(layer, size), np.asarray(theta, dtype=np.float64) * size, hidden, rows, known)
     made.facts.update(_cosines(made))
     return made
+
+
+def _share(rows: NDArray[np.int64], labels: NDArray[np.int64] | None) -> float | None:
+    return None if labels is None or len(labels) == 0 else float((rows == labels).mean())
 
 
 def _divided(layer: Dense | Product, size: float) -> Layer:
