@@ -205,9 +205,13 @@ def main() -> None:
     parser.add_argument("--parameters", type=json.loads, default={"noise": 0.5, "seed": 0}, help="of PSLB, in JSON")
     parser.add_argument("--options", nargs="*", default=[], help="more options of the service, without the dashes")
     parser.add_argument("--no-profile", action="store_true")
+    parser.add_argument("--only-profile", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS / "serve")
     asked = parser.parse_args()
     world = World(asked.dim, asked.arms, asked.items)
+    if asked.only_profile:
+        print(where_time_goes(world, asked.parameters, asked.seconds, 16))
+        return
     options = [f"--{option}" for option in asked.options]
     with tempfile.TemporaryDirectory() as place, service(Path(place) / "data", *options) as running:
         prepare(running.url, world, asked.parameters)

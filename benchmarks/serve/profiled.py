@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import sys
 import threading
@@ -10,6 +9,9 @@ import time
 from collections import Counter
 from pathlib import Path
 from types import FrameType
+
+from eigenbandits.cli import main
+from eigenbandits.files import write_whole
 
 PAUSE = 0.003
 # The first of these in a file's path says whose time it is, looked for from the innermost call outwards.
@@ -31,16 +33,21 @@ OWNERS = {
 class Sampler(threading.Thread):
     """Looks at all threads every few milliseconds, and books the processor time that each has used since."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Path) -> None:
         super().__init__(daemon=True, name="sampler")
+        self.target = target
         self.owners: Counter[str] = Counter()
         self.places: Counter[str] = Counter()
         self._used: dict[int, int] = {}
 
     def run(self) -> None:
-        """Sample until the process ends."""
+        """Sample until the process ends, however it ends."""
+        written = time.monotonic()
         while True:
             time.sleep(PAUSE)
+            if time.monotonic() - written > 1.0:
+                self._write()
+                written = time.monotonic()
             natives = {thread.ident: thread.native_id for thread in threading.enumerate() if thread is not self}
             for ident, frame in sys._current_frames().items():
                 native = natives.get(ident)
@@ -59,13 +66,12 @@ class Sampler(threading.Thread):
             self.owners[owner] += spent
             self.places[place] += spent
 
-    def write(self, path: Path) -> None:
-        """Leave what was booked, in seconds."""
+    def _write(self) -> None:
         found = {
             name: {key: spent / 1e9 for key, spent in counted.most_common(60)}
             for name, counted in (("owners", self.owners), ("places", self.places))
         }
-        path.write_text(json.dumps(found, indent=1))
+        write_whole(self.target, json.dumps(found, indent=1).encode())
 
 
 def _owner(frame: FrameType | None) -> tuple[str, str]:
@@ -79,10 +85,5 @@ def _owner(frame: FrameType | None) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv.pop(1))
-    sampler = Sampler()
-    atexit.register(sampler.write, target)
-    sampler.start()
-    from eigenbandits.cli import main
-
+    Sampler(Path(sys.argv.pop(1))).start()
     main()

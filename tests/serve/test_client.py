@@ -175,9 +175,9 @@ def test_a_body_refused_before_it_was_read_is_a_refusal_not_a_broken_connection(
 
     thread = threading.Thread(target=refuse, daemon=True)
     thread.start()
-    with listener, Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
-        with pytest.raises(InvalidRequestError) as caught:
-            client.decide("news", np.zeros((1000, 1000)))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listener, Client(url) as client, pytest.raises(InvalidRequestError) as caught:
+        client.decide("news", np.zeros((1000, 1000)))
     assert caught.value.code == "body_too_large"
     thread.join(10)
 
