@@ -70,7 +70,7 @@ def test_the_numbers_printed_are_those_of_the_policies(played):
     """Each policy, run by hand on the same seeds, makes the mistakes that the table says."""
     out, ran = played
     block = Block("digits", 100)
-    policies = line_up(block, "paper")
+    policies = line_up(block, "paper", study.unit(block))
     for label in ("OFUL", "PSLB m=1", "PSLB m=4"):
         made = policies[label]
         mistakes = [
@@ -86,7 +86,7 @@ def test_accuracy_is_that_of_the_model_followed_over_all_images(played):
     block = Block("digits", 100)
     found = results(out, block).curve("accuracy", "PSLB m=1", block.name)
     instance = eb.environments.Digits().instance(1)
-    policy = line_up(block, "paper")["PSLB m=1"]
+    policy = line_up(block, "paper", study.unit(block))["PSLB m=1"]
     policy = type(policy)(**(policy.params() | {"seed": 1}))
     rounds = instance.rounds()
     for _ in range(ROUNDS):
@@ -175,8 +175,9 @@ def test_sensitivity_moves_one_constant_at_a_time(short, tmp_path, monkeypatch):
     monkeypatch.setitem(about, "rounds", {"quick": 30})
     ran = invoke("--figure", "sensitivity", "--out", tmp_path, "--engine", "serial")
     assert ran.exit_code == 0, ran.output
-    # Six policies with each λ, four of which draw samples; what is the same in two sweeps is run once. Two seeds.
-    assert "0 of 32 cells are there; 32 to run." in ran.stderr
+    # Six policies with each λ, six with the network's own, which the other sweeps share, and the four that draw samples
+    # with fewer of them. Two seeds.
+    assert "0 of 44 cells are there; 44 to run." in ran.stderr
     assert (tmp_path / "figure-sensitivity-quick.png").read_bytes().startswith(PNG)
     by_hand = [
         eb.run(eb.OFUL(noise=0.5, ridge=25.0), eb.environments.Digits(), 30, seed).regret[-1] for seed in range(2)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from eigenbandits.belief import Both, Projected
+from eigenbandits.environments import Digits
+from eigenbandits.environments.digits.network import Network, load_images
 from eigenbandits.lab.words import LabError
-from eigenbandits.papers.lale2019 import GROUPS, Block, Study, all_blocks, groups, line_up, plates
+from eigenbandits.papers.lale2019 import GROUPS, Block, Study, all_blocks, groups, line_up, plates, study
 from eigenbandits.papers.lale2019.players import Longest
 from eigenbandits.papers.lale2019.settings import length
 from eigenbandits.rules import Optimism, SampledOptimism
@@ -60,7 +64,7 @@ def test_as_the_paper_ran_them(layer, center):
 
 def test_the_other_groups_change_one_thing_each():
     block = Block("mnist", 100, "relu")
-    assert set(groups(block)) == set(GROUPS) - {"others"}
+    assert set(groups(block)) == set(GROUPS) - {"others", "scaled"}
     for policy in line_up(block, "intersection").values():
         assert isinstance(policy.belief, Both)
         assert policy.belief.ambient.radius == "paper"
@@ -75,6 +79,24 @@ def test_the_other_groups_change_one_thing_each():
     assert strong["OFUL λ=R²d"].ridge == 0.25 * 1000
     assert strong["OFUL log-det"].radius == "logdet"
     assert strong["PSLB, nothing set"].params() == type(strong["PSLB, nothing set"])(noise=0.5).params()
+
+
+def test_the_ridge_is_one_in_the_units_of_the_network():
+    """Actions 20 times as long, with λ = 1, are the scaled actions with λ = 1/400."""
+    block = Block("digits", 100)
+    for group in ("paper", "intersection", "sharp", "worst-case", "closed"):
+        assert {policy.ridge for policy in line_up(block, group, unit=20.0).values()} == {1 / 400}
+    assert {policy.ridge for policy in line_up(block, "scaled", unit=20.0).values()} == {1.0}
+    first = np.concatenate([Network.shipped(False).segments(load_images()[0])])
+    assert study.unit(block) == pytest.approx(np.sqrt(np.square(first).sum(axis=2).mean()))
+    policy, long = line_up(block, "paper", unit=20.0)["PSLB m=2"], line_up(block, "paper")["PSLB m=2"]
+    long = type(long)(**(long.params() | {"theta_bound": 1 / 20, "seed": 0}))
+    policy = type(policy)(**(policy.params() | {"seed": 0}))
+    for offered in islice(Digits().instance(0).rounds(), 40):
+        one, other = policy.choose(offered.actions), long.choose(20.0 * offered.actions)
+        assert one.index == other.index
+        policy.learn(one, offered.reward(one.index))
+        long.learn(other, offered.reward(one.index))
 
 
 def test_the_longest_action():

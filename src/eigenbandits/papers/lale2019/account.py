@@ -11,16 +11,36 @@ from eigenbandits.lab.words import LabError
 from eigenbandits.papers.lale2019 import players
 from eigenbandits.papers.lale2019.claims import CLAIMS
 from eigenbandits.papers.lale2019.judging import HELD, NOT, NOT_RUN, PARTLY
-from eigenbandits.papers.lale2019.players import OFUL_PAPER, pslb_label
+from eigenbandits.papers.lale2019.players import OFUL_CLOSED, OFUL_PAPER, pslb_label
 from eigenbandits.papers.lale2019.settings import Block, all_blocks, ranks
 from eigenbandits.papers.lale2019.summary import Table
 
 COMMAND = "eigenbandits paper lale2019 --scale full"
-FEATURES = ("without a ReLU", "ReLU; ImageNet: products")
+VIEWS = {
+    "linear": "without a ReLU",
+    "other": "ReLU; ImageNet: products",
+    "scaled": "without a ReLU, λ = 1 for scaled actions",
+}
 
 STRONG = (
-    *("PSLB∩ m=1", "PSLB m=1", "PSLB m=16", players.PSLB_PLAIN, players.PSLB_SOFT, "ProjectedThompson"),
-    *(OFUL_PAPER, players.OFUL_LOGDET, players.OFUL_TUNED, players.OFUL_TUNED_SAMPLED, "LinTS", "SOFUL"),
+    *(
+        "PSLB∩ m=1",
+        "PSLB m=1",
+        "PSLB m=16",
+        "PSLB scaled m=16",
+        players.PSLB_PLAIN,
+        players.PSLB_SOFT,
+        "ProjectedThompson",
+    ),
+    *(
+        OFUL_PAPER,
+        players.OFUL_SCALED,
+        players.OFUL_LOGDET,
+        players.OFUL_TUNED,
+        players.OFUL_TUNED_SAMPLED,
+        "LinTS",
+        "SOFUL",
+    ),
     players.LONGEST,
 )
 
@@ -30,9 +50,9 @@ def claims_text(table: Table) -> str:
     parts = []
     for place, claim in enumerate(CLAIMS, 1):
         lines = [f"{place}. {claim.words} ({claim.where})", f"asked: {claim.test}"]
-        for other, features in enumerate(FEATURES):
-            found = claim.finding(table, bool(other))
-            lines.append(f"{features}: {found.verdict.upper()}: {found.numbers}")
+        for kind, words in VIEWS.items():
+            found = claim.finding(table, kind)
+            lines.append(f"{words}: {found.verdict.upper()}: {found.numbers}")
         lines.append(f"run:   {COMMAND} --figure {claim.figure}")
         wrapped = [textwrap.fill(line, 116, subsequent_indent="       ") for line in lines]
         parts.append("\n    ".join(wrapped))
@@ -42,21 +62,21 @@ def claims_text(table: Table) -> str:
 def tally(table: Table) -> str:
     """Return how many claims held, in words."""
     lines = []
-    for other, features in enumerate(FEATURES):
-        found = [claim.finding(table, bool(other)).verdict for claim in CLAIMS]
+    for kind, words in VIEWS.items():
+        found = [claim.finding(table, kind).verdict for claim in CLAIMS]
         counts = [f"{found.count(word)} {word}" for word in (HELD, PARTLY, NOT, NOT_RUN) if word in found]
-        lines.append(f"Of {len(CLAIMS)} claims, {features}: {', '.join(counts)}.")
+        lines.append(f"Of {len(CLAIMS)} claims, {words}: {', '.join(counts)}.")
     return "\n".join(lines)
 
 
 def claims_markdown(table: Table) -> str:
     """Return the same as a table in Markdown."""
     rows = [
-        "| | claim | asked of the results | without a ReLU | ReLU layer; ImageNet: products | figure |",
-        "|---|---|---|---|---|---|",
+        f"| | claim | asked of the results | {' | '.join(VIEWS.values())} | figure |",
+        "|---|---|---|---|---|---|---|",
     ]
     for place, claim in enumerate(CLAIMS, 1):
-        found = [claim.finding(table, other) for other in (False, True)]
+        found = [claim.finding(table, kind) for kind in VIEWS]
         cells = [f"**{one.verdict}**: {one.numbers}" for one in found]
         words = f"{claim.words} ({claim.where})"
         rows.append(" | ".join([f"| {place}", words, claim.test, *cells, f"{claim.figure} |"]))
@@ -86,9 +106,9 @@ def _number(mean: float, error: float) -> str:
 
 def changed(table: Table) -> list[list[str]]:
     """Return mistakes at d = 100 as the paper ran it, in closed form, and with two other radii; headers first."""
-    names: list[tuple[str, ...]] = [(OFUL_PAPER, "OFUL closed")]
+    names: list[tuple[str, ...]] = [(OFUL_PAPER, OFUL_CLOSED)]
     names += [tuple(pslb_label(m, group) for group in ("paper", "closed", "worst-case", "sharp")) for m in ranks()]
-    blocks = [block for block in all_blocks() if table.get(block, "OFUL closed")]
+    blocks = [block for block in all_blocks() if table.get(block, OFUL_CLOSED)]
     return _side_by_side(table, "as run / closed form / worst-case radius / sharp radius", names, blocks)
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from eigenbandits.inputs import one_of
 from eigenbandits.lab.tables import percent
-from eigenbandits.papers.lale2019.players import OFUL_PAPER, pslb_label
+from eigenbandits.papers.lale2019.players import OFUL_PAPER, OFUL_SCALED, pslb_label
 from eigenbandits.papers.lale2019.settings import Block, ranks
 from eigenbandits.papers.lale2019.summary import Line, Table
 
+KINDS = ("linear", "other", "scaled")
 HELD, PARTLY, NOT, NOT_RUN = "held", "partly", "not", "not run"
 # A policy without a mistake counts as one with half of one where ratios are taken.
 _LEAST = 0.5
@@ -38,24 +40,25 @@ class Finding:
 
 
 class View:
-    """The results table read with one kind of features: those without a ReLU, or the others.
+    """The results table read in one of three ways.
 
     Parameters
     ----------
     table : Table
         All results.
-    other : bool
-        False: linear layers everywhere. True: a ReLU layer, and for ImageNet the products of the untouched network.
+    kind : {"linear", "other", "scaled"}
+        Linear layers everywhere; a ReLU layer, and for ImageNet the products of the untouched network; or linear layers
+        with λ = 1 for actions that are scaled to a norm of 1, where everything is from the projected set alone.
     """
 
-    def __init__(self, table: Table, other: bool = False) -> None:
+    def __init__(self, table: Table, kind: str = "linear") -> None:
         self.table = table
-        self.other = other
+        self.kind = one_of(kind, "kind", KINDS)
 
     def block(self, dataset: str, dim: int) -> Block:
         """Return the block of a dataset and a dimension."""
         other = "product" if dataset == "imagenet" else "relu"
-        return Block(dataset, dim, other if self.other else "linear")
+        return Block(dataset, dim, other if self.kind == "other" else "linear")
 
     def line(self, dataset: str, dim: int, policy: str) -> Line:
         """Return a line; raises `NotRunError` where there is none."""
@@ -67,10 +70,12 @@ class View:
 
     def oful(self, dataset: str, dim: int) -> Line:
         """Return OFUL as the paper ran it."""
-        return self.line(dataset, dim, OFUL_PAPER)
+        return self.line(dataset, dim, OFUL_SCALED if self.kind == "scaled" else OFUL_PAPER)
 
     def pslb(self, dataset: str, dim: int, rank: int, group: str = "paper") -> Line:
         """Return PSLB with one m."""
+        if self.kind == "scaled":
+            group = "scaled"
         return self.line(dataset, dim, pslb_label(rank, group))
 
     def ratio(self, dataset: str, dim: int, rank: int, group: str = "paper") -> float:
@@ -98,10 +103,10 @@ class Claim:
     figure: str
     judge: Callable[[View], Finding]
 
-    def finding(self, table: Table, other: bool = False) -> Finding:
-        """Judge the claim with one kind of features."""
+    def finding(self, table: Table, kind: str = "linear") -> Finding:
+        """Judge the claim on one view of the results."""
         try:
-            return self.judge(View(table, other))
+            return self.judge(View(table, kind))
         except NotRunError as error:
             return Finding(NOT_RUN, f"{error} is missing")
 
@@ -185,6 +190,8 @@ def growing(view: View) -> Finding:
 
 def intersection(view: View) -> Finding:
     """Ask whether PSLB over the intersection keeps up with OFUL."""
+    if view.kind == "scaled":
+        raise NotRunError("the intersection with λ = 1 for scaled actions")
     met, words = [], []
     for data, title in (("mnist", "MNIST"), ("cifar10", "CIFAR-10")):
         oful = view.oful(data, 100).mistakes

@@ -15,11 +15,13 @@ from eigenbandits.policy import Policy
 from eigenbandits.rules import SampledOptimism
 from eigenbandits.subspace import Whole
 
-OFUL_PAPER, OFUL_LOGDET, OFUL_TUNED, OFUL_TUNED_SAMPLED = "OFUL", "OFUL log-det", "OFUL λ=R²d", "OFUL λ=R²d, sampled"
+OFUL_PAPER, OFUL_SCALED, OFUL_CLOSED, OFUL_LOGDET = "OFUL", "OFUL scaled", "OFUL closed", "OFUL log-det"
+OFUL_TUNED, OFUL_TUNED_SAMPLED = "OFUL λ=R²d", "OFUL λ=R²d, sampled"
 PSLB_PLAIN, PSLB_SOFT, LONGEST = "PSLB, nothing set", "PSLB, soft", "longest action"
 _PREFIX = {
     "paper": "PSLB",
     "intersection": "PSLB∩",
+    "scaled": "PSLB scaled",
     "sharp": "PSLB sharp",
     "worst-case": "PSLB worst case",
     "closed": "PSLB closed",
@@ -29,7 +31,8 @@ _PREFIX = {
 GROUPS = {
     "paper": "as in the appendix: sampled optimism, the paper's radii, PSLB's projected set alone",
     "intersection": "as in the main text: sampled optimism over the intersection of both sets",
-    "strong": "OFUL with its log-det radius, λ = 1 and a ridge that fits; PSLB with nothing set; no learning at all",
+    "strong": "scaled actions: OFUL with its log-det radius, λ = 1 and λ = R²d; PSLB with nothing set; no learning at all",
+    "scaled": "as in the appendix with λ = 1 for actions scaled to a root mean square norm of 1",
     "others": "the soft subspace, Thompson sampling in it and in the whole space, the sketch, a sampled fitting ridge",
     "sharp": "as in the appendix with the sharp radius of this library in the place of the paper's",
     "worst-case": "as in the appendix with the radius of the main text, which needs no matrix",
@@ -116,7 +119,7 @@ def groups(block: Block) -> list[str]:
     """Return the groups that play on a block, those that matter most first; what only explains is left to d = 100."""
     found = ["paper", "intersection", "strong"]
     if block.layer != "relu":
-        found.append("others")
+        found += ["scaled", "others"]
     if block.dim == 100 and block.dataset != "imagenet":
         found += ["sharp", "worst-case", "closed"]
     if block.layer == "relu" and block.dim == 100:
@@ -124,21 +127,38 @@ def groups(block: Block) -> list[str]:
     return found
 
 
-def line_up(block: Block, group: str) -> dict[str, Any]:
-    """Return the policies of one group on a block, by label."""
+def line_up(block: Block, group: str, unit: float = 1.0) -> dict[str, Any]:
+    """Return the policies of one group on a block, by label.
+
+    Parameters
+    ----------
+    block : Block
+        Where.
+    group : str
+        Who; see `GROUPS`.
+    unit : float
+        The root mean square norm of the actions as the network gives them. The environment divides them by it: λ = 1
+        in the network's units is λ = 1/unit² here.
+    """
+    own = {"ridge": constants()["ridge"] / unit**2}
+
+    def for_each_rank(**changed: Any) -> dict[str, Policy]:
+        return {pslb_label(m, group): pslb(m, block, **(own | changed)) for m in ranks()}
+
     match group:
         case "paper":
-            return {OFUL_PAPER: oful(block)} | {pslb_label(m): pslb(m, block) for m in ranks()}
+            return {OFUL_PAPER: oful(block, **own)} | for_each_rank()
+        case "scaled":
+            return {OFUL_SCALED: oful(block)} | for_each_rank(ridge=constants()["ridge"])
         case "intersection":
-            chosen = ranks() if "closed" in groups(block) else [1]
-            return {pslb_label(m, group): pslb(m, block, intersect=True) for m in chosen}
+            found = for_each_rank(intersect=True)
+            return found if "closed" in groups(block) else {pslb_label(1, group): found[pslb_label(1, group)]}
         case "closed":
-            closed = {pslb_label(m, group): pslb(m, block, rule="optimism") for m in ranks()}
-            return {"OFUL closed": OFUL(**known(block), radius="paper"), **closed}
+            return {OFUL_CLOSED: OFUL(**(known(block) | own), radius="paper")} | for_each_rank(rule="optimism")
         case "sharp" | "worst-case":
-            return {pslb_label(m, group): pslb(m, block, radius=group) for m in ranks()}
+            return for_each_rank(radius=group)
         case "uncentred":
-            return {pslb_label(m, group): pslb(m, block, center="none") for m in ranks()}
+            return for_each_rank(center="none")
         case "strong":
             return _strong(block)
         case "others":
@@ -148,12 +168,12 @@ def line_up(block: Block, group: str) -> dict[str, Any]:
 
 
 def oful(block: Block, **changed: Any) -> Policy:
-    """Return OFUL as the paper ran it."""
+    """Return OFUL with sampled optimism and its worst-case radius, λ = 1 for scaled actions unless told."""
     return SampledOFUL(**(known(block) | {"samples": constants()["samples"]} | changed))
 
 
 def pslb(rank: int, block: Block, **changed: Any) -> Policy:
-    """Return PSLB as the paper ran it; the projected set alone, as in the appendix, unless told."""
+    """Return PSLB with sampled optimism, the projected set alone and λ = 1 for scaled actions unless told."""
     fixed = constants()
     run = {
         "outside": "cut",

@@ -21,7 +21,7 @@ from eigenbandits.lab.results import Results
 from eigenbandits.lab.tables import aligned, standard_error, write_csv
 from eigenbandits.papers.lale2019 import players
 from eigenbandits.papers.lale2019.settings import Block, constants, settings
-from eigenbandits.papers.lale2019.study import environment
+from eigenbandits.papers.lale2019.study import environment, unit
 from eigenbandits.policy import Policy
 
 if TYPE_CHECKING:
@@ -56,11 +56,12 @@ def experiment(scale: str, cache: str | PathLike[str] | None = None) -> Experime
     """Return the experiment behind the sweep: many policies on one block."""
     about = settings()["sensitivity"]
     block = Block.named(about["block"][scale])
+    ridge = constants()["ridge"] / unit(block, cache) ** 2
     made = {
         _label(name, constant, value): policy
         for constant in LETTERS
         for value in about[constant]
-        for name, policy in _policies(block, constant, value).items()
+        for name, policy in _policies(block, {"ridge": ridge, constant: value}, constant).items()
     }
     return Experiment(
         name=f"sensitivity-{block.name}",
@@ -145,7 +146,8 @@ def draw(results: Results) -> Figure:
                 # A policy without a mistake is drawn where a half of one would be.
                 heights = np.maximum([point.mistakes for point in here], 0.5)
                 axes.plot([point.value for point in here], heights, **(look.line_options(1) | {"markevery": 1}))
-        axes.axvline(constants()[constant], color="0.6", linewidth=0.8, linestyle="dotted")
+        if constant != "ridge":  # in the units of the network, which differ
+            axes.axvline(constants()[constant], color="0.6", linewidth=0.8, linestyle="dotted")
         dress(axes, "", letter, "mistakes" if constant == "ridge" else "")
         logarithmic(axes.xaxis)
         logarithmic(axes.yaxis)
@@ -163,12 +165,11 @@ def _label(name: str, constant: str, value: float) -> str:
     return f"{name}, {LETTERS[constant]}={value:g}"
 
 
-def _policies(block: Block, constant: str, value: float) -> dict[str, Policy]:
-    changed: dict[str, Any] = {constant: value}
-    base = players.known(block)
+def _policies(block: Block, changed: dict[str, Any], constant: str) -> dict[str, Policy]:
     made: dict[str, Policy] = {f"PSLB m={m}": players.pslb(m, block, **changed) for m in (1, 4, 16)}
     made["OFUL"] = players.oful(block, **changed)
     if constant != "samples":
-        made["PSLB sharp m=4"] = PSLB(rank=4, outside="cut", intersect=False, **(base | changed))
-        made["OFUL log-det"] = OFUL(**(base | changed))
+        base = players.known(block) | changed
+        made["PSLB sharp m=4"] = PSLB(rank=4, outside="cut", intersect=False, **base)
+        made["OFUL log-det"] = OFUL(**base)
     return made

@@ -7,7 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eigenbandits.environments import Digits
+from eigenbandits.environments.digits.network import Network
+from eigenbandits.features import open_features
 from eigenbandits.lab.experiment import Experiment
 from eigenbandits.lab.recording import Record
 from eigenbandits.lab.results import Results
@@ -47,7 +51,7 @@ class Study:
         asked = length(self.block, self.scale, self.group)
         return Experiment(
             name=f"{self.block.name}-{self.group}",
-            policies=line_up(self.block, self.group),
+            policies=line_up(self.block, self.group, unit(self.block, cache)),
             environments={self.block.name: environment(self.block, cache)},
             seeds=asked.seeds,
             rounds=asked.rounds,
@@ -78,6 +82,15 @@ def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
     if block.dataset == "digits":
         return Digits(relu=block.layer == "relu")
     return {"kind": "Images", "features": str(features_file(block, cache))}
+
+
+def unit(block: Block, cache: str | PathLike[str] | None = None) -> float:
+    """Return the root mean square norm of the actions as the network gives them; environments divide them by it."""
+    if block.dataset == "digits":
+        relu = block.layer == "relu"
+        scaled = Digits(relu=relu).instance(0).theta
+        return float(np.linalg.norm(scaled) / np.linalg.norm(Network.shipped(relu).theta))
+    return float(open_features(features_file(block, cache)).facts["scale"])
 
 
 def features_file(block: Block, cache: str | PathLike[str] | None = None) -> Path:
