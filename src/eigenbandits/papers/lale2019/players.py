@@ -31,7 +31,7 @@ _PREFIX = {
 GROUPS = {
     "paper": "as in the appendix: sampled optimism, the paper's radii, PSLB's projected set alone",
     "intersection": "as in the main text: sampled optimism over the intersection of both sets",
-    "strong": "scaled actions: OFUL with its log-det radius, λ = 1 and λ = R²d; PSLB with nothing set; no learning at all",
+    "strong": "scaled actions: OFUL log-det with λ = 1 and with λ = R²d, PSLB with nothing set, no learning at all",
     "scaled": "as in the appendix with λ = 1 for actions scaled to a root mean square norm of 1",
     "others": "the soft subspace, Thompson sampling in it and in the whole space, the sketch, a sampled fitting ridge",
     "sharp": "as in the appendix with the sharp radius of this library in the place of the paper's",
