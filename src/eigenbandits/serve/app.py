@@ -15,7 +15,7 @@ import eigenbandits
 from eigenbandits.serve import models
 from eigenbandits.serve.context import Context
 from eigenbandits.serve.engine import Engine
-from eigenbandits.serve.errors import Refusal
+from eigenbandits.serve.errors import Refusal, internal
 from eigenbandits.serve.front import Front
 from eigenbandits.serve.routes import catalogues, decisions, keys, looking, policies
 
@@ -54,6 +54,12 @@ def create_app(engine: Engine) -> Front:
         code, message = _WORDS.get(error.status_code, ("invalid_request", "The request cannot be read."))
         headers = dict(error.headers or {})
         return JSONResponse(Refusal(error.status_code, code, message).body(), error.status_code, headers)
+
+    @app.exception_handler(Exception)
+    async def broken(request: Request, error: Exception) -> JSONResponse:
+        # The exception goes on to the door, which logs it.
+        refusal = internal()
+        return JSONResponse(refusal.body(), refusal.status)
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:

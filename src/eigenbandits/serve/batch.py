@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from eigenbandits.serve.errors import Refusal, StorageError, invalid, unknown
+from eigenbandits.serve.errors import Refusal, StorageError, internal, invalid, unknown
 from eigenbandits.serve.hosted import DECIDE, LEARN, Hosted, pack_range, pack_rewards, parts
 from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report, deliver
 from eigenbandits.serve.journal import Journal
@@ -180,7 +180,7 @@ class Batch:
             except ValueError as error:
                 raise PolicyFailure(asks, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
-                raise PolicyFailure(asks, Refusal(500, "internal", "The policy failed; the log says why.")) from error
+                raise PolicyFailure(asks, internal()) from error
             self.metrics.choose_seconds.observe(time.perf_counter() - begun)
             first = hosted.head.number + 1
             for asked, decision, request in zip(sets[part], decisions, islice(names, len(decisions)), strict=True):
@@ -258,7 +258,7 @@ class Batch:
         except StorageError:
             raise
         except Exception as error:
-            raise PolicyFailure(jobs, Refusal(500, "internal", "The policy failed; the log says why.")) from error
+            raise PolicyFailure(jobs, internal()) from error
         self._add_event(hosted, LEARN, pack_rewards(numbers, rewards))
         self.metrics.learn_seconds.observe(time.perf_counter() - begun)
 

@@ -18,7 +18,7 @@ from eigenbandits.serve.batch import Batch, PolicyFailure
 from eigenbandits.serve.catalogue import Catalogue
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.committer import AWAY, Committer
-from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.errors import Refusal, StorageError, internal, unavailable
 from eigenbandits.serve.hosted import Hosted, Unrepeatable
 from eigenbandits.serve.jobs import Ask, Job, Report, Task, deliver, refuse
 from eigenbandits.serve.journal import Journal
@@ -110,6 +110,10 @@ class Engine:
         """Finish what is waiting, take snapshots, and close the database."""
         self.reasons = ["the service is shutting down"]
         self._stopping.set()
+        # Something that nobody waits for, to wake the writer with.
+        wake = Task(lambda journal: None)
+        wake.future.cancel()
+        self._queue.put(wake)
         self._thread.join()
         self._committer.close()
         self.beside.shutdown()
@@ -260,7 +264,7 @@ class Engine:
             result = refusal
         except Exception:
             tell("a task of the writer failed", logging.ERROR, trace=True)
-            result = Refusal(500, "internal", "This failed inside the service; its log says why.")
+            result = internal()
         # What a task has done to memory it does in what it returns, once it is on disk.
         deliver([(task, result() if callable(result) else result)])
 

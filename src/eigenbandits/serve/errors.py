@@ -58,5 +58,10 @@ def unavailable(reason: str, retry_after: int = 1) -> Refusal:
     return Refusal(503, "unavailable", f"The service cannot answer now: {reason}. Try again.", retry_after=retry_after)
 
 
+def internal() -> Refusal:
+    """Return what callers are told of a defect: nothing of the inside."""
+    return Refusal(500, "internal", "This failed inside the service; its log says why.")
+
+
 class StorageError(Exception):
     """The database or the disk did not do what it was asked; nothing of the transaction may be relied on."""

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from eigenbandits.serve.asking import Asking
 from eigenbandits.serve.engine import Engine
-from eigenbandits.serve.errors import Refusal, unavailable
+from eigenbandits.serve.errors import Refusal, internal, unavailable
 from eigenbandits.serve.limits import RateLimit
 from eigenbandits.serve.logs import tell
 
@@ -97,7 +97,7 @@ class Front:
             raise
         except Exception:
             tell("a request failed", logging.ERROR, trace=True, request=answer.id, method=method)
-            await answer.refuse(Refusal(500, "internal", "This failed inside the service; its log says why."))
+            await answer.refuse(internal())
         seconds = time.perf_counter() - begun
         self._engine.metrics.count_request(endpoint, answer.status, seconds, begun)
         if answer.status >= 500 or logger_wants(answer.status):
@@ -133,18 +133,15 @@ class Front:
         length = headers.get(b"content-length", "0")
         if not length.isdecimal() or int(length[:20]) > most:
             raise _too_large(most)
-        message = await self._next(receive)
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            return body
-        chunks, size = [body], len(body)
-        while message.get("more_body"):
+        chunks: list[bytes] = []
+        size, more = 0, True
+        while more:
             message = await self._next(receive)
             chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
+            size, more = size + len(chunks[-1]), message.get("more_body", False)
             if size > most:
                 raise _too_large(most)
-        return b"".join(chunks)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _next(self, receive: Receive) -> Message:
         try:
