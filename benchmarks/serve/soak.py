@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.serve.load import RESULTS, at_rate, for_seconds, machine, prepare
+from benchmarks.serve.load import PARAMETERS, RESULTS, at_rate, for_seconds, machine, prepare
 from benchmarks.serve.process import Service, service
 from benchmarks.serve.traffic import Record, Traffic, World
 from benchmarks.serve.trend import Trend, trend
@@ -154,7 +154,7 @@ def main() -> None:
     path = asked.folder / "minutes.csv"
     if len(read(path)) < asked.minutes:
         with service(asked.folder / "data") as running:
-            prepare(running.url, world, {"noise": 0.5, "seed": 0})
+            prepare(running.url, world, PARAMETERS)
             while (done := len(read(path))) < asked.minutes:
                 row = minute(running, world, done + 1, asked.rate, asked.connections, asked.seconds)
                 append(path, row)
@@ -162,7 +162,7 @@ def main() -> None:
     rows = read(path)
     setting = (
         f"{asked.rate:g} pairs per second from {asked.connections} connections, d = {asked.dim}, K = {asked.arms} of "
-        f"{world.items:,} items, PSLB; client and service on {machine()}."
+        f"{world.items:,} items, PSLB {PARAMETERS}; client and service on {machine()}."
     )
     text = summary(rows, min(asked.settle, len(rows) - 3), setting)
     print(f"\n{text}")
