@@ -71,6 +71,7 @@ class SqliteDatabase(Database):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._prepared = False
         self._lock: IO[bytes] | None = None
         self._tidying: Connection | None = None
 
@@ -86,10 +87,10 @@ class SqliteDatabase(Database):
             (self.folder / "snapshots").mkdir(exist_ok=True)
         except OSError as error:
             raise StorageError(f"the folder cannot be made ({error.strerror})") from error
-        fresh = not self.path.exists()
         connection = SqliteConnection(self.path)
-        if fresh or not connection.execute("SELECT name FROM sqlite_master WHERE name = 'snapshots'"):
+        if not self._prepared:
             prepare(connection, WORDS)
+            self._prepared = True
         return connection
 
     def claim(self, connection: Connection) -> None:
