@@ -26,6 +26,7 @@ from eigenbandits.lab.style import figure
 from eigenbandits.lab.tables import aligned
 from eigenbandits.serve.client import Client
 
+EMPTY_RATE = 10.0
 # What is judged: the column, its name, its unit, and the change over the run that is still called flat.
 JUDGED = (
     ("memory_mib", "memory", "MiB", 0.05),
@@ -33,6 +34,7 @@ JUDGED = (
     ("decide_p99_ms", "decide, p99", "ms", 0.2),
     ("reward_p50_ms", "reward, p50", "ms", 0.2),
     ("reward_p99_ms", "reward, p99", "ms", 0.2),
+    ("empty_p50_ms", "empty request, p50", "ms", 0.2),
     ("cpu_share", "processor", "of a core", 0.2),
 )
 
@@ -45,10 +47,12 @@ def minute(
     traffic = Traffic(world, record, seed=number)
     until, pace = for_seconds(seconds), at_rate(rate)
     cpu, start = running.cpu_seconds(), time.perf_counter()
-    play(running.address, [traffic.pairs(until, pace) for _ in range(connections)])
+    # Empty requests beside them tell a machine that has become busy from a service that has become slow.
+    beside = traffic.empty(until, at_rate(EMPTY_RATE))
+    play(running.address, [*(traffic.pairs(until, pace) for _ in range(connections)), beside])
     took = time.perf_counter() - start
     row: dict[str, Any] = {"minute": number, "at": round(time.time()), "pairs": record.pairs, "seconds": took}
-    for kind in ("decide", "reward"):
+    for kind in ("decide", "reward", "empty"):
         marks = np.percentile(getattr(record, kind), [50, 95, 99]) * 1000
         row |= {f"{kind}_p{q}_ms": round(float(v), 3) for q, v in zip((50, 95, 99), marks, strict=True)}
     with Client(running.url) as client:
@@ -124,6 +128,7 @@ def draw(rows: Sequence[Mapping[str, float]]) -> bytes:
         ("reward_p99_ms", "reward, p99", "dashed"),
         ("decide_p50_ms", "decide, p50", "dashdot"),
         ("reward_p50_ms", "reward, p50", "dotted"),
+        ("empty_p50_ms", "empty, p50", (0, (1, 3))),
     ):
         latency.plot(minutes, [row[name] for row in rows], label=label, linestyle=line)
     latency.set(title="Latency as the client sees it", ylabel="ms", yscale="log")

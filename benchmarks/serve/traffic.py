@@ -156,10 +156,12 @@ class Traffic:
             record.earned += sum(earned)
             record.pairs += size
 
-    def empty(self, until: Callable[[], bool]) -> Script:
-        """Ask for nothing, as often as it goes: the floor of the server itself."""
+    def empty(self, until: Callable[[], bool], pace: Callable[[], float] | None = None) -> Script:
+        """Ask for nothing, as often as it goes or at a pace: the floor of the server itself."""
         content = request("/v1/empty", b"{}")
         while not until():
+            if pace is not None and (due := pace()) > time.perf_counter():
+                yield due
             start = time.perf_counter()
             answer = yield content
             if answer.status == 200:
