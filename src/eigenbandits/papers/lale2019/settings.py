@@ -136,7 +136,7 @@ def length(block: Block, scale: str, group: str = "paper") -> Length:
         raise unknown("scale", scale, known)
     chosen = known[scale]
     rounds, seeds = chosen[block.dataset]["rounds"], chosen[block.dataset]["seeds"]
-    if group not in MAIN_GROUPS:
+    if group not in MAIN_GROUPS or block.layer == "relu":
         seeds = min(seeds, chosen["beside"])
     return Length(rounds, seeds, chosen["points"], chosen["images"][block.layer])
 
