@@ -48,9 +48,14 @@ def test_a_transaction_is_whole(place):
     with one.transaction():
         one.many("INSERT INTO meta VALUES (?, ?)", [("a", "1"), ("b", "2")])
     assert other.execute("SELECT name FROM meta WHERE name < 'c' ORDER BY name") == [("a",), ("b",)]
-    with pytest.raises(StorageError), one.transaction():
-        one.execute("INSERT INTO meta VALUES ('c', '3')")
-        one.execute("INSERT INTO meta VALUES ('a', '4')")
+
+    def repeat():
+        with one.transaction():
+            one.execute("INSERT INTO meta VALUES ('c', '3')")
+            one.execute("INSERT INTO meta VALUES ('a', '4')")
+
+    with pytest.raises(StorageError):
+        repeat()
     assert other.execute("SELECT * FROM meta WHERE name = 'c'") == []
     one.close()
     other.close()
