@@ -33,5 +33,5 @@ def service(tmp_path):
         running(Settings(folder=tmp_path / "data", port=0)) as server,
         httpx.Client(base_url=server.url, timeout=30.0) as client,
     ):
-        client.server = server
+        vars(client)["server"] = server
         yield client

@@ -6,6 +6,7 @@ import http.client
 import json
 import threading
 import time
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.serve.processes import ServerProcess
 
 DIM, ITEMS = 6, 30
 IDS = [f"item{i}" for i in range(ITEMS)]
-POLICIES = {
+POLICIES: dict[str, dict[str, Any]] = {
     # Catalogue, sparing observation, a deterministic rule.
     "picked": {
         "algorithm": "PSLB",
@@ -68,7 +69,7 @@ class Client(threading.Thread):
 
     def _decide(self, policy: str) -> str | None:
         self._count += 1
-        body = {"request": f"{self.name}-{self._count}"} if self.rng.random() < 0.5 else {}
+        body: dict[str, Any] = {"request": f"{self.name}-{self._count}"} if self.rng.random() < 0.5 else {}
         if policy == "picked":
             chosen = self.rng.choice(ITEMS, size=5, replace=False)
             body |= {"query": self.rng.standard_normal(DIM).tolist(), "items": [IDS[i] for i in chosen]}
@@ -92,7 +93,7 @@ class Client(threading.Thread):
             try:
                 if self._connection is None:
                     parts = urlsplit(self.server.url)
-                    self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+                    self._connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
                 headers = {"content-type": "application/json"}
                 self._connection.request("POST", path, json.dumps(body), headers)
                 answer = self._connection.getresponse()

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -25,7 +26,7 @@ class ServerProcess:
         self.folder = folder
         self.options = [str(option) for option in options]
         self.logs = folder.parent / f"{folder.name}.log"
-        self.process: subprocess.Popen | None = None
+        self.process: Any = None
         self.url = ""
 
     def start(self) -> None:
@@ -57,7 +58,7 @@ class ServerProcess:
     def events(self) -> list[dict]:
         return [json.loads(line) for line in self.logs.read_text().splitlines() if line.startswith("{")]
 
-    def call(self, method: str, path: str, body=None) -> tuple[int, dict]:
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         content = None if body is None else json.dumps(body).encode()
         request = Request(self.url + path, content, {"content-type": "application/json"}, method=method)
         try:
@@ -81,7 +82,7 @@ class PostgresCluster:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="eigenbandits-postgres-"))
-        self._user = {}
+        self._user: dict[str, Any] = {}
         name = pwd.getpwuid(os.getuid()).pw_name
         if os.getuid() == 0:
             # PostgreSQL refuses to run as root.
@@ -91,13 +92,13 @@ class PostgresCluster:
             self._user = {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
         self.address = f"postgresql://{name}@/postgres?host={self.folder}"
         self._data = self.folder / "data"
-        command = [_program("initdb"), "-D", self._data, "-A", "trust", "-U", name, "--no-sync", "-E", "UTF8"]
+        command = [_program("initdb"), "-D", str(self._data), "-A", "trust", "-U", name, "--no-sync", "-E", "UTF8"]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._user)
-        self._process: subprocess.Popen | None = None
+        self._process: Any = None
         self.start()
 
     def start(self) -> None:
-        command = [_program("postgres"), "-D", self._data, "-k", self.folder, "-c", "listen_addresses="]
+        command = [_program("postgres"), "-D", str(self._data), "-k", str(self.folder), "-c", "listen_addresses="]
         with (self.folder / "postgres.log").open("ab") as logs:
             self._process = subprocess.Popen(command, stdout=logs, stderr=logs, cwd=self.folder, **self._user)
         import psycopg

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.serve.bodies import code, create, packed, reward
@@ -39,7 +41,7 @@ def test_sets_are_query_times_item(service, center):
     twin = eb.PSLB(noise=0.5, seed=1)
     for query, rows in [(True, [1, 3, 5]), (True, None), (False, [4, 0]), (False, None)]:
         vector = RNG.standard_normal(4).astype(np.float32) if query else None
-        body = {} if vector is None else {"query": packed(vector)}
+        body: dict[str, Any] = {} if vector is None else {"query": packed(vector)}
         if rows is not None:
             body["items"] = [IDS[row] for row in rows]
         answer = pick(service, **body).json()

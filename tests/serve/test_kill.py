@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import Any
 
 import numpy as np
 from tests.serve import killing
@@ -33,7 +34,9 @@ def test_nothing_is_lost_and_nothing_counts_twice(place):
 
     database = database_of(Settings(**place))
     connection = database.connect()
-    decisions, rewards, logs = {}, {}, {}
+    decisions: dict[str, dict[int, Any]] = {}
+    rewards: dict[str, dict[int, Any]] = {}
+    logs: dict[str, list[tuple[str, bytes]]] = {}
     for id_, name, *_ in Journal(connection).policies():
         sql = "SELECT number, chosen, content FROM decisions WHERE policy = ? ORDER BY number"
         decisions[name] = {
@@ -51,10 +54,10 @@ def test_nothing_is_lost_and_nothing_counts_twice(place):
     acknowledged = 0
     for client in crowd:
         assert client.surprises == []
-        for (policy, id_), answer in client.decided.items():
-            assert decisions[policy][int(id_.split("-")[1])][0] == answer["index"]
-        for (policy, id_), reward in client.rewarded.items():
-            assert rewards[policy][int(id_.split("-")[1])] in ((reward, "given"), (0.25, "default"))
+        for (policy, made), answer in client.decided.items():
+            assert decisions[policy][int(made.split("-")[1])][0] == answer["index"]
+        for (policy, made), reward in client.rewarded.items():
+            assert rewards[policy][int(made.split("-")[1])] in ((reward, "given"), (0.25, "default"))
             acknowledged += 1
     assert acknowledged > 20 * KILLS
     answers = [(policy, id_) for client in crowd for policy, id_ in client.decided]

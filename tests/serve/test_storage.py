@@ -104,10 +104,12 @@ def test_a_snapshot_that_is_no_snapshot():
 )
 def test_inline_sets_come_back_bit_for_bit(array, data):
     back = decode(Inline(array).encode())
+    assert isinstance(back, Inline)
     assert back.array.dtype == array.dtype
     assert back.array.tobytes() == array.tobytes()
     index = data.draw(st.integers(0, len(array) - 1))
     small = decode(Inline(array).pruned(index).encode())
+    assert isinstance(small, Inline)
     assert small.chosen_only
     assert small.row(None, index).tobytes() == array[index].tobytes()
 
