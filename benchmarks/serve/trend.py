@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Trend:
         return "rises" if low > 0.0 else "falls"
 
 
-def trend(values: Sequence[float], lags: int | None = None) -> Trend:
+def trend(values: ArrayLike, lags: int | None = None) -> Trend:
     """Return the least-squares line through equally spaced values.
 
     The error is Newey and West's: neighbouring minutes resemble each other, and would else be taken for more evidence

@@ -13,8 +13,8 @@ from typing import Any
 import eigenbandits
 
 PAGE = Path(eigenbandits.__file__).parent / "serve" / "page"
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
 
 
 class Stub:
