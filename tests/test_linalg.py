@@ -123,3 +123,37 @@ def test_an_outer_product_is_added_in_place_to_a_matrix_of_any_shape():
 def test_an_outer_product_is_not_lost_in_a_copy_of_a_matrix_that_blas_cannot_change():
     with pytest.raises(AssertionError, match="copy"):
         linalg.add_outer(np.zeros((3, 4)).T, np.ones(4), np.ones(3))
+
+
+@pytest.mark.parametrize("block", [0, 4])
+def test_squares_in_single_precision_follow_every_change(block):
+    rng = np.random.default_rng(0)
+    total = linalg.SymmetricSum(sign=-1.0)
+    total.start(6, block, scale=9.0)
+    rows = rng.standard_normal((8, 6)).astype(np.float32)
+    dense = 9.0 * np.eye(6)
+
+    def agrees():
+        wanted = np.einsum("ij,jk,ik->i", rows, dense, rows)
+        assert total.squares(rows) == pytest.approx(wanted, rel=1e-5)
+
+    agrees()
+    for _ in range(6):
+        row = 0.5 * rng.standard_normal(6)
+        total.add(row)
+        dense -= np.outer(row, row)
+        agrees()
+    more = 0.2 * rng.standard_normal((3, 6))
+    total.add_rows(more)
+    dense -= more.T @ more
+    agrees()
+    total.adjust(more, 2.0)
+    dense += 2.0 * more.T @ more
+    agrees()
+    kept = total.state()
+    total.reset(np.asfortranarray(np.diag(np.arange(1.0, 7.0))))
+    dense, old = np.diag(np.arange(1.0, 7.0)), dense
+    agrees()
+    total.restore(kept | {"half": np.asfortranarray(old), "fill": 0})
+    dense = old
+    agrees()

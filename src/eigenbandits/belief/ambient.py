@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Models, RidgeBelief, Rows, View
+from eigenbandits.belief.base import Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
+# From this many actions on, single precision tells which of them are worth an exact look.
+MANY = 64
+# Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
+SLACK = 8.0 * float(np.finfo(np.float32).eps)
 
 
 class Ambient(RidgeBelief):
@@ -255,6 +259,32 @@ class AmbientView(View):
             # Copies: the caller may go on to use the same array for the next decision set.
             self.belief.solved_action = self.lifted[index].astype(np.float64)
             self.belief.solved = solved.copy()
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
+        if self._uppers is not None or len(self.lifted) < MANY:
+            return super().best()
+        return self._best_below(self._single_bounds())
+
+    def _best_below(self, bounds: Array) -> tuple[int, float]:
+        index, value = walk(bounds, self._values)
+        self.expect(index)
+        return index, value
+
+    def _values(self, rows: Rows) -> Array:
+        return np.array([self.upper_of(int(rows[0]))]) if len(rows) == 1 else self.upper(rows)
+
+    def _single_bounds(self) -> Array:
+        """Return bounds on the optimistic values from single precision, with room for what that may be off.
+
+        The squares ‖x‖²_{Z⁻¹} are sums of d rounded terms that together are at most ‖x‖²/λ.
+        """
+        rows = self.lifted.astype(np.float32, copy=False)
+        # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the usual size.
+        sizes = linalg.square_norms(rows) + (1e-6 * self.belief.scale) ** 2
+        off = (SLACK * math.sqrt(rows.shape[1]) / self.belief.penalty) * sizes
+        squares = np.maximum(self.belief.inverse.squares(rows), 0.0) + off
+        return np.asarray(self.estimates() + self.omega * np.sqrt(squares))
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import Rows, firsts, walk
+from eigenbandits.belief.base import firsts
 from eigenbandits.belief.projected import Projected
 from eigenbandits.subspace.base import Frame
 
@@ -362,12 +362,7 @@ class GradedView(AmbientView):
         """Return the action with the highest optimistic value, looking closely only at those that can have it."""
         if self._uppers is not None or not self.belief.prunes:
             return super().best()
-        index, value = walk(self.bounds(), self._values)
-        self.expect(index)
-        return index, value
-
-    def _values(self, rows: Rows) -> Array:
-        return np.array([self.upper_of(int(rows[0]))]) if len(rows) == 1 else self.upper(rows)
+        return self._best_below(self.bounds())
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what `best` will ask for in each part."""

@@ -12,7 +12,7 @@ from eigenbandits.component import Component
 Array = NDArray[np.float64]
 
 # Vectors that are remembered, by a mark of eight bytes each.
-KEPT = 1024
+KEPT = 512
 
 
 class Repeats(Component):
@@ -23,23 +23,26 @@ class Repeats(Component):
     the limit only ever falls, a vector that is kept has been counted from its first visit on.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("marks", "visits", "sampled")
+    _state_names: ClassVar[tuple[str, ...]] = ("marks", "visits", "kept", "sampled")
 
     def __init__(self) -> None:
-        self.marks: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.visits: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        # Of full size from the start, so that files and memory do not grow.
+        self.marks: NDArray[np.int64] = np.zeros(KEPT, dtype=np.int64)
+        self.visits: NDArray[np.int64] = np.zeros(KEPT, dtype=np.int64)
+        self.kept = 0
         self.sampled = 0
 
     def add(self, vectors: Array) -> None:
         """Take note of one decision set; a vector that is in it twice has come once."""
         self.sampled += len(vectors)
         marks, where, visits = np.unique(
-            np.concatenate([self.marks, np.unique(_marks(vectors))]), return_index=True, return_counts=True
+            np.concatenate([self.marks[: self.kept], np.unique(_marks(vectors))]), return_index=True, return_counts=True
         )
         # What was known stands first: where it came again, one visit is new.
-        known = where < len(self.marks)
+        known = where < self.kept
         visits[known] += self.visits[where[known]] - 1
-        self.marks, self.visits = marks[:KEPT], visits[:KEPT]
+        self.kept = min(len(marks), KEPT)
+        self.marks[: self.kept], self.visits[: self.kept] = marks[:KEPT], visits[:KEPT]
 
     def worth(self, count: int) -> float:
         """Return how many vectors that come once the `count` vectors seen are worth.
@@ -56,7 +59,7 @@ class Repeats(Component):
         1000.0
         """
         total = int(self.visits.sum())
-        if total == len(self.visits):
+        if total == self.kept:
             return float(count)
         again = float(self.visits @ (self.visits - 1)) / total
         return count / (1.0 + again * count / self.sampled)
