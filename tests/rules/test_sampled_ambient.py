@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
+from eigenbandits.belief.base import Models
 from eigenbandits.rules import sampled_ambient
 
 DIM = 12
@@ -65,3 +66,22 @@ def test_with_as_many_actions_as_dimensions_models_are_drawn_whole():
     np.testing.assert_allclose(vectors @ actions.T, models.values, atol=1e-10)
     deviations = vectors - center
     np.testing.assert_allclose(np.einsum("ij,jk,ik->i", deviations, Z, deviations), 4.0, rtol=1e-9)
+
+
+def test_many_actions_are_looked_at_a_part_of_the_models_at_a_time_and_the_best_of_all_decides():
+    size, samples = 1 << 15, 10  # four models at a time
+    values = np.random.default_rng(9).standard_normal((samples, size))
+
+    class Counted:
+        drawn = 0
+
+        def boundary(self, count, rng):
+            first = self.drawn
+            self.drawn += count
+            return Models(values[first : first + count], lambda row: np.array([first + row]))
+
+    view = Counted()
+    choice = eb.rules.SampledOptimism(samples).choose(view, size, np.random.default_rng(0))
+    assert view.drawn == samples
+    best, index = np.unravel_index(values.argmax(), values.shape)
+    assert (choice.index, choice.upper, choice.model().tolist()) == (index, values.max(), [best])

@@ -12,6 +12,9 @@ from eigenbandits.belief.base import View
 from eigenbandits.rules import sampled_ambient
 from eigenbandits.rules.base import Choice, Rule
 
+# Values of models for actions that are looked at in one go: a megabyte, which stays in the cache.
+_VALUES = 1 << 17
+
 
 class SampledOptimism(Rule):
     """Draw `samples` models from the confidence set and follow the one that promises most (section 5 of the paper).
@@ -31,9 +34,16 @@ class SampledOptimism(Rule):
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the favourite of the most optimistic model drawn."""
         draw = partial(sampled_ambient.boundary, view) if isinstance(view, AmbientView) else view.boundary
-        models = draw(self.samples, rng)
-        which, index = np.unravel_index(int(models.values.argmax()), models.values.shape)
-        row, chosen = int(which), int(index)
+        together = max(1, _VALUES // size)
+        best: Choice | None = None
+        for start in range(0, self.samples, together):
+            models = draw(min(together, self.samples - start), rng)
+            which, index = np.unravel_index(int(models.values.argmax()), models.values.shape)
+            row, chosen = int(which), int(index)
+            upper = float(models.values[row, chosen])
+            if best is None or upper > best.upper:
+                best = Choice(chosen, upper, partial(models.vector, row))
+        assert best is not None
         # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
-        model = models.vector(row)
-        return Choice(chosen, float(models.values[row, chosen]), lambda: model)
+        model = best.model()
+        return Choice(best.index, best.upper, lambda: model)
