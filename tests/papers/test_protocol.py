@@ -140,3 +140,7 @@ def test_what_matters_most_is_run_first():
     assert len(set(blocks)) == len(blocks) == 2 + 6 + 6 + 2
     assert blocks[:2] == [Block("mnist", 100), Block("mnist", 1000)]
     assert {block.layer for block in blocks[-7:]} == {"relu"}
+    found = study.studies("full")
+    assert len(set(found)) == len(found) == sum(len(groups(block)) for block in blocks)
+    assert [one.group for one in found[:8]] == ["paper"] * 8
+    assert {one.block.dataset for one in found[-13:]} == {"digits"}

@@ -147,7 +147,7 @@ def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Resu
 
 def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, Any], draw_all: bool) -> None:
     """Run all groups on all blocks whose features are there, what matters most first, and draw what comes of it."""
-    from eigenbandits.papers.lale2019 import GROUPS, Study, account, all_blocks, groups, panels, plates, study, summary
+    from eigenbandits.papers.lale2019 import account, all_blocks, panels, plates, study, summary
 
     blocks, refusals = [], []
     for block in all_blocks():
@@ -157,11 +157,10 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
                 blocks.append(block)
             except LabError as error:
                 refusals.append(str(error))
-    for group in GROUPS:
-        for block in blocks:
-            if group in groups(block):
-                typer.echo(f"{block.title}: {group}")
-                Study(block, group, scale).run(out, **options)
+    for one in study.studies(scale):
+        if one.block in blocks:
+            typer.echo(f"{one.block.title}: {one.group}")
+            one.run(out, **options)
     for refusal in refusals:
         typer.echo(f"Left out: {refusal}", err=True)
     table = summary.Table.collect(out, scale)
@@ -175,9 +174,7 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
             except LabError:
                 continue  # this figure has no such layer
             if all(block in blocks for block in wanted):
-                found = {
-                    b: {g: Study(b, g, scale).run(out, progress="none", **options) for g in groups(b)} for b in wanted
-                }
+                found = {block: _found(block, plate, scale, out) for block in wanted}
                 typer.echo(f"Left behind: {_save(plate, wanted, found, scale, out)}")
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from eigenbandits.lab.tables import aligned
 from eigenbandits.lab.words import LabError
-from eigenbandits.papers.lale2019.players import groups, line_up
-from eigenbandits.papers.lale2019.settings import Block, all_blocks, length, plates, settings
-from eigenbandits.papers.lale2019.study import Study, features_file
+from eigenbandits.papers.lale2019.players import line_up
+from eigenbandits.papers.lale2019.settings import Block, length, plates, settings
+from eigenbandits.papers.lale2019.study import Study, features_file, studies
 
 
 def listing(out: Path, scale: str, cache: str | PathLike[str] | None = None) -> str:
@@ -18,11 +18,10 @@ def listing(out: Path, scale: str, cache: str | PathLike[str] | None = None) -> 
     missing: dict[str, str] = {}
     for plate in plates().values():
         blocks = plate.chosen(None)
-        studies = [Study(block, group, scale) for block in blocks for group in dict.fromkeys(("paper", plate.group))]
-        rows.append([f"{plate.name:11}  {plate.title}", str(plate.panels), *_state(studies, out)])
+        needed = [Study(block, group, scale) for block in blocks for group in dict.fromkeys(("paper", plate.group))]
+        rows.append([f"{plate.name:11}  {plate.title}", str(plate.panels), *_state(needed, out)])
         missing |= {block.name: why for block in blocks if (why := _missing(block, cache))}
-    everything = [Study(block, group, scale) for block in all_blocks() for group in groups(block)]
-    rows.append(["strong       everybody on every block, with and without a ReLU", "1", *_state(everything, out)])
+    rows.append(["strong       everybody on every block, with and without a ReLU", "1", *_state(studies(scale), out)])
     about = settings()["sensitivity"]
     rows.append([f"sensitivity  one constant at a time, {about['block'][scale]}", "4", "", "minutes"])
     lines = [
@@ -46,10 +45,10 @@ def _missing(block: Block, cache: str | PathLike[str] | None) -> str:
     return ""
 
 
-def _state(studies: list[Study], out: Path) -> list[str]:
+def _state(chosen: list[Study], out: Path) -> list[str]:
     """Return how many cells are there, and how long all of them take."""
-    done, cells = sum(study.done(out) for study in studies), sum(study.cells() for study in studies)
-    return [f"{done} of {cells}", duration(sum(map(seconds, studies)))]
+    done, cells = sum(study.done(out) for study in chosen), sum(study.cells() for study in chosen)
+    return [f"{done} of {cells}", duration(sum(map(seconds, chosen)))]
 
 
 def seconds(study: Study) -> float:

@@ -17,8 +17,8 @@ from eigenbandits.lab.recording import Record
 from eigenbandits.lab.results import Results
 from eigenbandits.lab.store import RESULTS, Store
 from eigenbandits.lab.words import LabError
-from eigenbandits.papers.lale2019.players import line_up
-from eigenbandits.papers.lale2019.settings import Block, length
+from eigenbandits.papers.lale2019.players import GROUPS, groups, line_up
+from eigenbandits.papers.lale2019.settings import Block, all_blocks, length
 
 # More than any dataset here has: the lab takes all images where so many are asked for.
 _ALL_IMAGES = 10_000_000
@@ -75,6 +75,18 @@ class Study:
     def done(self, out: Path) -> int:
         """Return how many cells its folder holds, of these settings or of others."""
         return min(self.cells(), len(list(Store(self.folder(out)).cells.glob("*.parquet"))))
+
+
+def studies(scale: str) -> list[Study]:
+    """Return every study at a scale, those that matter most first: what is behind a ReLU later, the digits last."""
+    places = {group: place for place, group in enumerate(GROUPS)}
+    found = [Study(block, group, scale) for block in all_blocks() for group in groups(block)]
+
+    def importance(study: Study) -> tuple[bool, int]:
+        later = 2 if study.block.layer == "relu" else 0
+        return study.block.dataset == "digits", places[study.group] + later
+
+    return sorted(found, key=importance)
 
 
 def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
