@@ -12,8 +12,9 @@ from eigenbandits.belief import ambient
 def clones(policy, monkeypatch, sets, rewards):
     """Play the same rounds with and without the short cut and return the choices of both."""
     choices = []
-    for many in (ambient.MANY, 10**9):
+    for many, few in ((ambient.MANY, ambient.FEW), (10**9, 10**9)):
         monkeypatch.setattr(ambient, "MANY", many)
+        monkeypatch.setattr(ambient, "FEW", few)
         player = policy.clone()
         indices = []
         for actions, reward in zip(sets, rewards, strict=True):

@@ -17,8 +17,9 @@ from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
-# From this many actions on, single precision tells which of them are worth an exact look.
-MANY = 64
+# From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
+# fit into the cache, and reading half as much of it counts.
+MANY, FEW, LARGE = 64, 8, 256
 # Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
 SLACK = 8.0 * float(np.finfo(np.float32).eps)
 
@@ -262,7 +263,8 @@ class AmbientView(View):
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
-        if self._uppers is not None or len(self.lifted) < MANY:
+        count, dim = self.lifted.shape
+        if self._uppers is not None or count < (FEW if dim >= LARGE else MANY):
             return super().best()
         return self._best_below(self._single_bounds())
 
