@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 from eigenbandits import files
 from eigenbandits.policy import Policy
@@ -20,9 +21,11 @@ from eigenbandits.serve.storage.base import Database
 _MAGIC = b"eigenbandits-snapshot-1\n"
 
 
-def pack(hosted: Hosted) -> bytes:
-    """Return the snapshot of a policy, with a checksum."""
-    content = files.to_bytes(hosted.policy)
+def pack(spec: Spec, state: dict[str, Any]) -> bytes:
+    """Return the snapshot of a policy, with a checksum, from a copy of its state; may run in any thread."""
+    policy = spec.make()
+    policy.restore(state)
+    content = files.to_bytes(policy)
     return _MAGIC + hashlib.sha256(content).digest() + content
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import threading
@@ -78,6 +79,9 @@ class Server:
             # is closed.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: None)
+            # What is there now stays; looking through it again and again would make requests wait.
+            gc.collect()
+            gc.freeze()
         try:
             self.http.run(sockets=[self._socket])
         finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from threadpoolctl import threadpool_limits
+
 from eigenbandits import files
 from eigenbandits.serve import recovery
 from eigenbandits.serve.hosted import Unrepeatable
@@ -17,6 +19,8 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
     Sees a database that no server writes to, or one moment of one that a server does.
     """
     connection = database.connect()
+    # As the service does: with another number of threads sums come out differently in their last bits.
+    blas = threadpool_limits(1, user_api="blas")
     try:
         journal = Journal(connection)
         catalogues = {one.name: one for one in journal.catalogues()}
@@ -32,4 +36,5 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
             start = f"the snapshot at {quick.snapshot_position}"
             yield f"{facts}; {start} and the log alone {'agree bit for bit' if same else 'DIFFER'}", same
     finally:
+        blas.restore_original_limits()
         connection.close()

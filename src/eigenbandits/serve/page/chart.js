@@ -2,7 +2,7 @@
 
 const SPACE = "http://www.w3.org/2000/svg";
 const HEIGHT = 176;
-const EDGE = { left: 46, right: 8, top: 8, bottom: 34 };
+const EDGE = { left: 56, right: 8, top: 8, bottom: 34 };
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);

@@ -127,11 +127,13 @@ function binds(found) {
   const share = found.share_bound_by_projected;
   const many = (count) => `${short(count)} ${count === 1 ? "round" : "rounds"}`;
   if (share !== undefined) {
-    const warm = found.rounds_in_warmup ? ` The first ${many(found.rounds_in_warmup)} were decided by the whole space alone, as the subspace was not known well enough.` : "";
+    const warm = found.rounds_in_warmup;
+    const before = warm ? ` The first ${many(warm)} were decided by the whole space alone, as the subspace was not known well enough.` : "";
     const against = found.rounds_contradicted ? ` In ${many(found.rounds_contradicted)} the two sets had no point in common: the low-rank assumption fails here.` : "";
-    if (share === null) return ["The whole space", ` binds so far.${warm}${against}`];
+    if (share === null) return ["The whole space", ` binds so far.${before}${against}`];
     const name = share >= 0.5 ? "The subspace" : "The whole space";
-    return [name, ` binds: the set in the subspace decided ${Math.round(100 * share)} % of the choices, the set in the whole space the others.${warm}${against}`];
+    const since = warm ? "has since decided" : "has decided";
+    return [name, ` binds: the set in the subspace ${since} ${Math.round(100 * share)} % of the choices, the set in the whole space the others.${before}${against}`];
   }
   if (found.ridge_inside !== undefined) {
     const times = short(found.ridge_outside / found.ridge_inside);
@@ -188,7 +190,10 @@ async function showDetails(card, policy, from, to) {
   const panels = { reward: card.rewardFigure, traffic: card.trafficFigure, mean: card.mean };
   showHistory(panels, history, from, to);
   showDiagnostics({ ...card, spectrum: card.spectrumFigure }, found.diagnostics);
-  for (const kind of ["decide", "reward"]) card[kind].textContent = milliseconds(policy.latency?.[kind]);
+  for (const kind of ["decide", "reward"]) {
+    card[kind].textContent = milliseconds(policy.latency?.[kind]);
+    card[kind].parentElement.hidden = !policy.latency;
+  }
   card.latencyFigure.hidden = !policy.latency;
   if (policy.latency) latencyChart(card.latencyFigure, policy.name, "Latency", from, to);
 }
