@@ -110,6 +110,15 @@ def phases(running: Service, world: World, seconds: float, connections: Sequence
     return found
 
 
+def middle(runs: Sequence[Sequence[Phase]]) -> list[dict[str, Any]]:
+    """Return for each phase the repeat with the middle rate, and the lowest and highest rate beside it."""
+    found = []
+    for repeats in zip(*runs, strict=True):
+        rows = sorted((phase.rows() for phase in repeats), key=lambda row: float(row["per_second"]))
+        found.append(rows[len(rows) // 2] | {"lowest": rows[0]["per_second"], "highest": rows[-1]["per_second"]})
+    return found
+
+
 def _connections(count: int) -> str:
     return "1 connection" if count == 1 else f"{count} connections"
 
@@ -140,6 +149,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         [
             row["phase"],
             f"{row['per_second']:,.0f}",
+            f"{row['lowest']:,.0f} – {row['highest']:,.0f}",
             *(cell(row, kind) for kind in ("decide", "reward", "empty")),
             f"{row['server_cpu_us']:,.0f}",
             f"{row['server_cores']:.2f}",
@@ -215,7 +225,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--arms", type=int, default=100, help="K, the items named in each request")
     parser.add_argument("--items", type=int, default=1000, help="items in the catalogue")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each phase")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each phase")
+    parser.add_argument("--repeats", type=int, default=3, help="of all phases; that with the middle rate is shown")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4, 8, 16, 32])
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of PSLB, in JSON")
@@ -232,12 +243,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, service(Path(place) / "data", *options) as running:
         prepare(running.url, world, asked.parameters)
         play(running.address, [Traffic(world, Record()).pairs(for_seconds(3.0)) for _ in range(8)])
-        rows = [p.rows() for p in phases(running, world, asked.seconds, asked.connections, asked.batch)]
+        runs = []
+        for _ in range(asked.repeats):
+            runs.append(phases(running, world, asked.seconds, asked.connections, asked.batch))
+        rows = middle(runs)
         memory, floor = running.memory() / 2**20, disk(Path(place))
     text = [
         f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, PSLB {asked.parameters}; client and service on "
         f"{machine()}.",
         table(rows),
+        f"Of {asked.repeats} repeats the one with the middle rate, beside it the lowest and the highest. "
         "Milliseconds are the 50th, 95th and 99th percentiles as the client sees them (at a steady rate from the "
         "moment a request was due); µs are processor time for each pair, or for each empty request.",
         verdict(rows),

@@ -188,6 +188,16 @@ def test_the_verdict_asks_both_of_the_same_phase():
     assert "1,100 pairs per second with a p99 of 15.0 ms" in load.verdict([fast, prompt, good])
 
 
+def test_of_some_repeats_the_middle_one_is_shown():
+    def phase(pairs):
+        return load.Phase("pairs, 2 connections", 1.0, Record(decide=[0.001], reward=[0.002], pairs=pairs), 0.5, 0.1)
+
+    (row,) = load.middle([[phase(30)], [phase(10)], [phase(20)]])
+    assert (row["per_second"], row["lowest"], row["highest"]) == (20, 10, 30)
+    assert "20  10 – 30" in load.table([row])
+    assert row["server_cpu_us"] == pytest.approx(25_000)  # half a second over 20 pairs
+
+
 def test_a_soak_goes_on_where_it_was(tmp_path, running):
     load.prepare(running.url, WORLD, {"noise": 0.5, "seed": 0})
     path = tmp_path / "minutes.csv"
