@@ -135,16 +135,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         marks = [row.get(f"{kind}_p{q}_ms") for q in (50, 95, 99)]
         return " / ".join(f"{mark:.1f}" for mark in marks if mark is not None) or "–"
 
-    head = [
-        "phase",
-        "per second",
-        "decide, ms",
-        "reward, ms",
-        "empty, ms",
-        "server, µs each",
-        "cores",
-        "client, µs each",
-    ]
+    head = ["phase", "per second", "range", "decide, ms", "reward, ms", "empty, ms"]
+    head += ["server\nµs each", "server\ncores", "client\nµs each"]
     body = [
         [
             row["phase"],
