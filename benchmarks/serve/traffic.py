@@ -6,13 +6,13 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.serve.wire import Script, request
+from benchmarks.serve.wire import Answer, Script, Step, request
 
 POLICY, CATALOGUE = "load", "load"
 
@@ -101,60 +101,51 @@ class Traffic:
     def _earned(self, which: int, item: str) -> float:
         return float(self._rng.random() < self.world.chances[item][which])
 
+    def _timed(self, content: bytes, kept: list[float], due: float | None = None) -> Generator[Step, Answer, bytes]:
+        """Send a request, keep how long it took, and return the body of the answer; nothing where it was refused."""
+        # Timed from when it was due: a service that falls behind must not look better for it.
+        start = time.perf_counter() if due is None else due
+        answer = yield content
+        if answer.status != 200:
+            self.record.refuse(answer.status)
+            return b""
+        kept.append(answer.at - start)
+        return answer.body
+
     def pairs(self, until: Callable[[], bool], pace: Callable[[], float] | None = None) -> Script:
         """Decide, then reward, again and again; with a pace, each pair at its own moment and timed from it."""
         record = self.record
         while not until():
-            start = None
-            if pace is not None:
-                start = pace()
-                if start > time.perf_counter():
-                    yield start
+            due = pace() if pace is not None else None
+            if due is not None and due > time.perf_counter():
+                yield due
             which, body = self._pick()
-            content = request(self._decide, body)
-            # Timed from when it was due: a service that falls behind must not look better for it.
-            start = time.perf_counter() if start is None else start
-            answer = yield content
-            if answer.status != 200:
-                record.refuse(answer.status)
+            said = yield from self._timed(request(self._decide, body), record.decide, due)
+            if not said:
                 continue
-            record.decide.append(answer.at - start)
-            made = json.loads(answer.body)
+            made = json.loads(said)
             earned = self._earned(which, made["item"])
-            content = request(self._reward, b'{"decision":"%s","reward":%.1f}' % (made["decision"].encode(), earned))
-            start = time.perf_counter()
-            answer = yield content
-            if answer.status != 200:
-                record.refuse(answer.status)
-                continue
-            record.reward.append(answer.at - start)
-            record.earned += earned
-            record.pairs += 1
+            body = b'{"decision":"%s","reward":%.1f}' % (made["decision"].encode(), earned)
+            if (yield from self._timed(request(self._reward, body), record.reward)):
+                record.earned += earned
+                record.pairs += 1
 
     def batches(self, size: int, until: Callable[[], bool]) -> Script:
         """Do the same with the batch forms."""
         record = self.record
         while not until():
             picked = [self._pick() for _ in range(size)]
-            content = request(f"{self._decide}/batch", b'{"requests":[' + b",".join(b for _, b in picked) + b"]}")
-            start = time.perf_counter()
-            answer = yield content
-            if answer.status != 200:
-                record.refuse(answer.status)
+            body = b'{"requests":[' + b",".join(body for _, body in picked) + b"]}"
+            said = yield from self._timed(request(f"{self._decide}/batch", body), record.decide)
+            if not said:
                 continue
-            record.decide.append(answer.at - start)
-            made = json.loads(answer.body)["decisions"]
+            made = json.loads(said)["decisions"]
             earned = [self._earned(which, one["item"]) for (which, _), one in zip(picked, made, strict=True)]
             pairs = [{"decision": one["decision"], "reward": r} for one, r in zip(made, earned, strict=True)]
-            content = request(f"{self._reward}/batch", json.dumps({"rewards": pairs}).encode())
-            start = time.perf_counter()
-            answer = yield content
-            if answer.status != 200:
-                record.refuse(answer.status)
-                continue
-            record.reward.append(answer.at - start)
-            record.earned += sum(earned)
-            record.pairs += size
+            body = json.dumps({"rewards": pairs}).encode()
+            if (yield from self._timed(request(f"{self._reward}/batch", body), record.reward)):
+                record.earned += sum(earned)
+                record.pairs += size
 
     def empty(self, until: Callable[[], bool], pace: Callable[[], float] | None = None) -> Script:
         """Ask for nothing, as often as it goes or at a pace: the floor of the server itself."""
@@ -162,9 +153,4 @@ class Traffic:
         while not until():
             if pace is not None and (due := pace()) > time.perf_counter():
                 yield due
-            start = time.perf_counter()
-            answer = yield content
-            if answer.status == 200:
-                self.record.empty.append(answer.at - start)
-            else:
-                self.record.refuse(answer.status)
+            yield from self._timed(content, self.record.empty)

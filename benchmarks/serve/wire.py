@@ -15,7 +15,8 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 # What a script yields: a request to send, or a moment (of time.perf_counter) to wait for.
-Script = Generator[bytes | float, "Answer", None]
+Step = bytes | float
+Script = Generator[Step, "Answer", None]
 
 
 @dataclass(frozen=True, slots=True)
