@@ -32,8 +32,10 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable ".[cli,plot]"
 	@touch $@
 
+# `make test TORCH=torch` also tests the networks; torch is too large to be pulled unasked.
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable ".[dev,cli,plot,lab,digits,images,serve-postgres,docs]"
+	$(if $(TORCH),$(PIP) install --quiet "$(TORCH)" || echo "There is no $(TORCH); the tests of networks are skipped.")
 	@touch $@ $(VENV)/.installed-demo
 
 demo: $(VENV)/.installed-demo
