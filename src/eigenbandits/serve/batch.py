@@ -10,9 +10,10 @@ from itertools import islice
 from eigenbandits.serve.errors import Refusal, StorageError, internal, invalid, unknown
 from eigenbandits.serve.hosted import DECIDE, LEARN, Hosted, pack_range, pack_rewards, parts
 from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report, deliver
-from eigenbandits.serve.journal import Journal
+from eigenbandits.serve.journal import BUCKET, Head, Journal
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.sets import AskedSet, Picked
+from eigenbandits.serve.storage.base import Row
 
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
 
@@ -51,14 +52,16 @@ class Batch:
         self.now = now
         self.touched: list[Hosted] = []
         self.outcomes: list[Outcome] = []
-        self.writes: list[Callable[[Journal], None]] = []
+        self.events: list[Row] = []
+        self.decisions: list[Row] = []
+        self.rewards: list[Row] = []
+        self.history: list[Row] = []
+        self.heads: dict[int, Head] = {}
         # What is counted only once the batch has been committed.
         self.after: list[Callable[[], None]] = []
         # What the next batch must know before the journal does: rewards and answers, by policy.
         self.settled: dict[tuple[int, int], tuple[float | None, str]] = {}
         self.answered: dict[tuple[int, str], Answer] = {}
-        # How many decisions each policy will have made.
-        self.numbers: dict[int, int] = {}
         self._journal = journal
         self._before = before
 
@@ -98,20 +101,17 @@ class Batch:
 
     def _close(self, hosted: Hosted, chosen: int, learned: int, total: float, defaults: int) -> None:
         hosted.head.last_at = self.now
-        id_, head, now = hosted.id, replace(hosted.head), self.now
-        self.numbers[id_] = head.number
-        self.writes.append(lambda journal: journal.move_head(id_, head))
-        self.writes.append(lambda journal: journal.add_history(id_, now, chosen, learned, total, defaults))
+        self.heads[hosted.id] = replace(hosted.head)
+        bucket = int(self.now) // BUCKET * BUCKET
+        self.history.append((hosted.id, bucket, chosen, learned, total, defaults))
         hosted.since_snapshot += chosen + learned + defaults
 
     def _add_event(self, hosted: Hosted, kind: str, content: bytes) -> None:
         hosted.head.position += 1
-        id_, position = hosted.id, hosted.head.position
-        self.writes.append(lambda journal: journal.add_event(id_, position, kind, content))
+        self.events.append((hosted.id, hosted.head.position, kind, content))
 
     def _add_rewards(self, hosted: Hosted, rewards: Mapping[int, float | None], kind: str) -> None:
-        rows = [(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
-        self.writes.append(lambda journal: journal.add_rewards(rows))
+        self.rewards += [(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
         self.settled |= {(hosted.id, number): (reward, kind) for number, reward in rewards.items()}
 
     # Choosing
@@ -170,7 +170,6 @@ class Batch:
         self, hosted: Hosted, asks: list[Ask], sets: list[AskedSet], requests: list[str | None]
     ) -> list[Answer]:
         answers: list[Answer] = []
-        rows = []
         catalogue, dim, names = hosted.catalogue, hosted.dim or 1, iter(requests)
         for part in parts(sets, catalogue, dim):
             begun = time.perf_counter()
@@ -190,13 +189,12 @@ class Batch:
                 answer = Answer(number, index, item, decision.estimate, decision.upper, decision.propensity)
                 answers.append(answer)
                 told = (item, decision.propensity, decision.estimate, decision.upper, self.now, asked.encode())
-                rows.append((hosted.id, number, request, index, asked.size(catalogue), *told))
+                self.decisions.append((hosted.id, number, request, index, asked.size(catalogue), *told))
                 hosted.remember(number, decision)
                 if request is not None:
                     self.answered[hosted.id, request] = answer
             self._add_event(hosted, DECIDE, pack_range(first, len(decisions)))
-        self.writes.append(lambda journal: journal.add_decisions(rows))
-        self.after.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
+        self.after.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(answers)))
         return answers
 
     # Learning
@@ -264,15 +262,23 @@ class Batch:
 
     # Once it has been committed
 
-    def write(self, journal: Journal) -> None:
-        """Write everything; the caller commits."""
-        for write in self.writes:
-            write(journal)
-
     def finish(self) -> None:
         """Answer all who asked, and count."""
         for hosted in self.touched:
-            hosted.committed = self.numbers.get(hosted.id, hosted.committed)
+            if hosted.id in self.heads:
+                hosted.committed = self.heads[hosted.id].number
         deliver(self.outcomes)
         for count in self.after:
             count()
+
+
+def write(batches: Sequence[Batch], journal: Journal) -> None:
+    """Write batches together, each kind of row at once; the caller commits."""
+    journal.add_events([row for batch in batches for row in batch.events])
+    journal.add_decisions([row for batch in batches for row in batch.decisions])
+    journal.add_rewards([row for batch in batches for row in batch.rewards])
+    journal.add_history([row for batch in batches for row in batch.history])
+    heads: dict[int, Head] = {}
+    for batch in batches:
+        heads |= batch.heads
+    journal.move_heads(heads)

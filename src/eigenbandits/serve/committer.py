@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 
-from eigenbandits.serve.batch import Batch
+from eigenbandits.serve.batch import Batch, write
 from eigenbandits.serve.errors import StorageError, unavailable
 from eigenbandits.serve.jobs import refuse
 from eigenbandits.serve.journal import Journal
+from eigenbandits.serve.logs import tell
 from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.storage import Database
 
 AWAY = "its storage is not there or full"
 # Batches that may be ahead of the disk; the writer waits before it makes more.
@@ -23,7 +26,8 @@ class Committer:
     After a failure nothing is written until `begin` is called again, since later batches build on the one that failed.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, database: Database, metrics: Metrics) -> None:
+        self._database = database
         self._metrics = metrics
         self._changed = threading.Condition()
         self._waiting: list[Batch] = []
@@ -105,12 +109,20 @@ class Committer:
         begun = time.perf_counter()
         try:
             with self._journal.connection.transaction():
-                for batch in batches:
-                    batch.write(self._journal)
+                write(batches, self._journal)
         except Exception as error:
             refuse((job for batch in batches for job, _ in batch.outcomes), unavailable(AWAY))
             return error
         self._metrics.commit_seconds.observe(time.perf_counter() - begun)
         for batch in batches:
             batch.finish()
+        self._settle()
         return None
+
+    def _settle(self) -> None:
+        """Let the database put itself in order where it asked for a moment in which nothing is written."""
+        assert self._journal is not None
+        try:
+            self._database.settle(self._journal.connection)
+        except StorageError as error:
+            tell("the database could not be tidied", logging.WARNING, reason=str(error))

@@ -64,7 +64,7 @@ class Engine:
         self._begun = threading.Event()
         self._reading: Journal | None = None
         self._writing: Journal | None = None
-        self._committer = Committer(self.metrics)
+        self._committer = Committer(database, self.metrics)
         # Snapshots and checkpoints are written beside both, one at a time.
         self.beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._upkeep = Upkeep(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,10 +75,11 @@ class Journal:
             self.connection.execute(f"DELETE FROM {table} WHERE policy = ?", (id_,))
         self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))
 
-    def move_head(self, policy: int, head: Head) -> None:
-        """Write the head of a policy's log."""
+    def move_heads(self, heads: Mapping[int, Head]) -> None:
+        """Write the heads of some policies' logs."""
         columns = ", ".join(f"{name} = ?" for name in _HEAD.split(", "))
-        self.connection.execute(f"UPDATE policies SET {columns} WHERE id = ?", (*head.row(), policy))
+        rows = [(*head.row(), policy) for policy, head in heads.items()]
+        self.connection.many(f"UPDATE policies SET {columns} WHERE id = ?", rows)
 
     def move_pruned(self, policy: int, through: int) -> None:
         """Write how far a policy's sets have been pruned."""
@@ -86,9 +87,9 @@ class Journal:
 
     # The log
 
-    def add_event(self, policy: int, position: int, kind: str, content: bytes) -> None:
-        """Append one batch to a policy's log."""
-        self.connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (policy, position, kind, content))
+    def add_events(self, rows: Sequence[Row]) -> None:
+        """Append batches to the logs: policy, position, kind and content of each."""
+        self.connection.many("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
 
     def events(self, policy: int, after: int) -> Iterator[tuple[int, str, bytes]]:
         """Give position, kind and content of the batches after a position, in order."""
@@ -163,13 +164,13 @@ class Journal:
 
     # The reward rate over time
 
-    def add_history(self, policy: int, now: float, decisions: int, rewards: int, total: float, defaults: int) -> None:
-        """Count what has happened into the bucket of this moment."""
-        self.connection.execute(
+    def add_history(self, rows: Sequence[Row]) -> None:
+        """Count what has happened: policy, start of the bucket, decisions, rewards, their sum, and defaults."""
+        self.connection.many(
             "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (policy, start) DO UPDATE SET "
             "decisions = history.decisions + excluded.decisions, rewards = history.rewards + excluded.rewards, "
             "reward_sum = history.reward_sum + excluded.reward_sum, defaults = history.defaults + excluded.defaults",
-            (policy, int(now) // BUCKET * BUCKET, decisions, rewards, total, defaults),
+            rows,
         )
 
     def history(self, policy: int, since: float) -> list[Row]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eigenbandits.serve.engine import Engine
 
 # Seconds between two looks at each thing.
-_KEYS, _OVERDUE, _TIDY, _HISTORY = 1.0, 0.5, 2.0, 3600.0
+_KEYS, _OVERDUE, _TIDY, _HISTORY = 1.0, 0.5, 1.0, 3600.0
 # Decisions that are ended, or pruned, in one transaction, so that requests never wait long.
 _AT_ONCE = 200
 

@@ -73,6 +73,9 @@ class Database(ABC):
     def tidy(self) -> None:  # noqa: B027 - most databases look after themselves
         """Do what keeps the database small and quick; may run in any thread, now and then."""
 
+    def settle(self, connection: Connection) -> None:  # noqa: B027 - as above
+        """Do the rest of it, where `tidy` has left some, between two transactions of the one that writes."""
+
 
 class InUseError(Exception):
     """Another server writes to the same place."""

@@ -14,8 +14,8 @@ from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.storage.base import Connection, Database, InUseError, Row, prepare
 
 WORDS = {"INT": "INTEGER", "REAL8": "REAL", "BYTES": "BLOB"}
-# Passive checkpoints run beside the writer, which waits for one only when the write-ahead log has grown to this size.
-LARGEST_WAL = 128 * 2**20
+# From this size on the write-ahead log is made to start over.
+LARGE_WAL = 8 * 2**20
 
 
 class SqliteConnection(Connection):
@@ -74,6 +74,7 @@ class SqliteDatabase(Database):
         self._prepared = False
         self._lock: IO[bytes] | None = None
         self._tidying: Connection | None = None
+        self._unsettled = False
 
     @property
     def path(self) -> Path:
@@ -141,9 +142,20 @@ class SqliteDatabase(Database):
             file.unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Move what the write-ahead log holds into the database, beside the writer unless the log has grown large."""
+        """Move what the write-ahead log holds into the database, beside the writer.
+
+        The log starts over only once all of it has been moved, which under load never happens beside a writer that
+        goes on writing. So this moves most of it, and `settle` the little that has come in meanwhile.
+        """
         if self._tidying is None:
             self._tidying = SqliteConnection(self.path)
         wal = self.path.with_name(self.path.name + "-wal")
         size = os.stat(wal).st_size if wal.exists() else 0  # noqa: PTH116 - follows no link either way
-        self._tidying.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if size > LARGEST_WAL else 'PASSIVE'})")
+        self._tidying.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._unsettled = size > LARGE_WAL
+
+    def settle(self, connection: Connection) -> None:
+        """Move the rest, while nothing is being written."""
+        if self._unsettled:
+            self._unsettled = False
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
