@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 # Directions followed beyond the rank, so that the gap after it is seen.
 SPARE = 4
-# Of a large decision set one action in this many is looked at; which ones changes from set to set.
+# Of a large decision set one action in up to this many is looked at, but no fewer; which ones changes from set to set.
 STRIDE = 8
 FEWEST = 16
 
@@ -92,7 +92,7 @@ class Streaming(Subspace):
     def observe(self, actions: Array) -> None:
         """Add one decision set, or some of a large one, to the sums."""
         count = len(actions)
-        stride = STRIDE if count >= STRIDE * FEWEST else 1
+        stride = min(STRIDE, max(1, count // FEWEST))
         rows = actions[self.sets % stride :: stride]
         super().observe(actions)
         center = actions.mean(axis=0) if self.center == "set" else None
