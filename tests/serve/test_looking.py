@@ -92,6 +92,12 @@ def test_history_and_counts(service):
     assert status["latency"]["decide"]["count"] == 4
     assert 0.0 < status["latency"]["reward"]["p50_ms"] <= status["latency"]["reward"]["p99_ms"]
     assert status["version"] == eb.__version__
+    create(service, "quiet")
+    decide(service, RNG.standard_normal((3, 4)), "no-such-policy")
+    listed = {one["name"]: one["latency"] for one in service.get("/v1/policies").json()["policies"]}
+    assert set(listed) == {"p", "quiet"}
+    assert listed["p"]["decide"] == status["latency"]["decide"]
+    assert listed["quiet"]["decide"] == {"count": 0, "p50_ms": None, "p90_ms": None, "p99_ms": None}
 
 
 def test_metrics_count_what_happened(service):
@@ -158,4 +164,4 @@ def test_the_page_is_served_and_loads_nothing_from_elsewhere(service, path):
     answer = service.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
-    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]

@@ -75,7 +75,7 @@ class Front:
         begun = time.perf_counter()
         answer = _Answer(send, f"{self._boot}-{next(self._count):x}")
         path, method = scope["path"], scope["method"]
-        endpoint = "other"
+        endpoint, name = "other", ""
         try:
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
             self._admit(method, path, headers)
@@ -99,7 +99,7 @@ class Front:
             tell("a request failed", logging.ERROR, trace=True, request=answer.id, method=method)
             await answer.refuse(internal())
         seconds = time.perf_counter() - begun
-        self._engine.metrics.count_request(endpoint, answer.status, seconds, begun)
+        self._engine.metrics.count_request(endpoint, answer.status, seconds, begun, name)
         if answer.status >= 500 or logger_wants(answer.status):
             tell(
                 "request",

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-_RECENT_SECONDS = 60.0
+# Percentiles are of the last minute, of so many requests at most: of all policies together, and of each.
+_RECENT_SECONDS, _RECENT, _RECENT_EACH = 60.0, 20_000, 2_000
 
 
 class Metrics:
@@ -41,7 +42,8 @@ class Metrics:
         self.clock_jumps = self._counter("clock_jumps", "Times that the wall clock jumped.")
         self.ready = self._gauge("ready", "1 while the service decides and learns.")
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        self._latest: dict[str, deque[tuple[float, float]]] = {}
+        # Time and duration of the last answers by endpoint and policy; "" stands for all policies together.
+        self._latest: dict[tuple[str, str], deque[tuple[float, float]]] = {}
         self._batches: dict[str, deque[int]] = {kind: deque(maxlen=1000) for kind in ("decide", "reward")}
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -53,8 +55,8 @@ class Metrics:
     def _histogram(self, name: str, text: str, *labels: str, sizes: tuple[float, ...] = _SECONDS) -> Histogram:
         return Histogram(f"eigenbandits_{name}", text, labels, registry=self.registry, buckets=sizes)
 
-    def count_request(self, endpoint: str, status: int, seconds: float, now: float) -> None:
-        """Count one answered request."""
+    def count_request(self, endpoint: str, status: int, seconds: float, now: float, policy: str = "") -> None:
+        """Count one answered request, of a policy where it was for one."""
         counters = self._children.get((endpoint, status))
         if counters is None:
             # Finding a labelled counter takes longer than counting.
@@ -62,8 +64,10 @@ class Metrics:
             self._children[endpoint, status] = counters
         counters[0].inc()
         counters[1].observe(seconds)
-        if endpoint in ("decide", "reward"):
-            self._latest.setdefault(endpoint, deque(maxlen=20_000)).append((now, seconds))
+        # A name that somebody made up is none to be remembered.
+        if status == 200 and endpoint in ("decide", "reward"):
+            for name, most in (("", _RECENT), (policy, _RECENT_EACH)):
+                self._latest.setdefault((endpoint, name), deque(maxlen=most)).append((now, seconds))
 
     def count_batch(self, kind: str, size: int) -> None:
         """Count the requests of one kind in one transaction."""
@@ -78,20 +82,24 @@ class Metrics:
                 self.rewards.labels(hosted.name, outcome).inc(count)
         hosted.recent.extend(rewards)
 
-    def recent(self, now: float) -> dict[str, Any]:
-        """Return percentiles of the time to answer over the last minute, and the mean size of the last batches."""
+    def batches(self) -> dict[str, float | None]:
+        """Return the mean size of the last batches."""
+        return {
+            f"{kind}_mean": round(sum(sizes) / len(sizes), 2) if sizes else None
+            for kind, sizes in self._batches.items()
+        }
+
+    def latency(self, now: float, policy: str = "") -> dict[str, Any]:
+        """Return percentiles of the time to answer over the last minute, of a policy or of all of them."""
         latency: dict[str, Any] = {}
         for endpoint in ("decide", "reward"):
-            times = [seconds for then, seconds in list(self._latest.get(endpoint, ())) if now - then <= _RECENT_SECONDS]
+            answers = list(self._latest.get((endpoint, policy), ()))
+            times = [seconds for then, seconds in answers if now - then <= _RECENT_SECONDS]
             found = np.percentile(times, (50, 90, 99)).tolist() if times else [None] * 3
             names = ("p50_ms", "p90_ms", "p99_ms")
             milliseconds = [None if value is None else round(1000.0 * value, 3) for value in found]
             latency[endpoint] = {"count": len(times)} | dict(zip(names, milliseconds, strict=True))
-        means = {
-            f"{kind}_mean": round(sum(sizes) / len(sizes), 2) if sizes else None
-            for kind, sizes in self._batches.items()
-        }
-        return {"latency": latency, "batch": means}
+        return latency
 
     def page(self, policies: Iterable[Hosted]) -> bytes:
         """Return the metrics in Prometheus' text format."""
@@ -108,3 +116,5 @@ class Metrics:
         """Drop the labels of a policy that was deleted."""
         for gauge in (self.pending, self.reward_mean, self.rank):
             gauge.remove_by_labels({"policy": name})
+        for endpoint in ("decide", "reward"):
+            self._latest.pop((endpoint, name), None)

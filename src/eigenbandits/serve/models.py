@@ -40,6 +40,15 @@ class NewPolicy(Body):
     keep_sets: StrictBool = True
 
 
+class Latency(BaseModel):
+    """Time to answer over the last minute."""
+
+    count: int
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+
+
 class PolicyInfo(BaseModel):
     """A policy and how far it has got."""
 
@@ -59,6 +68,7 @@ class PolicyInfo(BaseModel):
     defaults: int
     expired: int
     pending: int
+    latency: dict[str, Latency]
 
 
 class Policies(BaseModel):
@@ -251,15 +261,6 @@ class Keys(BaseModel):
     """All keys."""
 
     keys: list[KeyInfo]
-
-
-class Latency(BaseModel):
-    """Time to answer over the last minute."""
-
-    count: int
-    p50_ms: float | None
-    p90_ms: float | None
-    p99_ms: float | None
 
 
 class Status(BaseModel):

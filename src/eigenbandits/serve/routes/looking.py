@@ -17,7 +17,8 @@ from eigenbandits.serve.errors import Refusal
 PAGE = Path(__file__).resolve().parent.parent / "page"
 # The page loads nothing from elsewhere and may be shown in no frame.
 _HEADERS = {
-    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
@@ -53,7 +54,8 @@ def router(context: Context) -> APIRouter:
             reasons=reasons,
             policies=len(hosted),
             pending=sum(one.head.pending for one in hosted),
-            **engine.metrics.recent(time.perf_counter()),
+            latency=engine.metrics.latency(time.perf_counter()),
+            batch=engine.metrics.batches(),
         )
 
     @routes.post("/v1/empty", responses=may_fail())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +29,10 @@ def router(context: Context) -> APIRouter:
     routes = APIRouter(prefix="/v1/policies", tags=["policies"])
     engine = context.engine
 
+    def told(summary: dict[str, Any]) -> models.PolicyInfo:
+        latency = engine.metrics.latency(time.perf_counter(), summary["name"])
+        return models.PolicyInfo(**summary, latency=latency)
+
     @routes.post("", status_code=201, responses=may_fail(404, 409) | {200: {"model": models.PolicyInfo}})
     async def create_policy(body: models.NewPolicy, response: Response) -> models.PolicyInfo:
         """Create a policy; the very same again is answered with 200."""
@@ -37,18 +42,17 @@ def router(context: Context) -> APIRouter:
         spec.make()
         summary, new = await context.run(context.admin.create_policy, body.name, spec)
         response.status_code = 201 if new else 200
-        return models.PolicyInfo(**summary)
+        return told(summary)
 
     @routes.get("", responses=may_fail())
     async def list_policies() -> models.Policies:
         """List all policies."""
-        found = [models.PolicyInfo(**hosted.summary()) for hosted in engine.policies.values()]
-        return models.Policies(policies=found)
+        return models.Policies(policies=[told(hosted.summary()) for hosted in engine.policies.values()])
 
     @routes.get("/{name}", responses=may_fail(404))
     async def get_policy(name: str) -> models.PolicyInfo:
         """Return one policy."""
-        return models.PolicyInfo(**engine.named(name).summary())
+        return told(engine.named(name).summary())
 
     @routes.delete("/{name}", status_code=204, responses=may_fail(404))
     async def delete_policy(name: str) -> None:
