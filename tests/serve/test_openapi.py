@@ -24,7 +24,7 @@ from tests.serve.bodies import create, decide
 
 from eigenbandits.serve import Settings, running
 
-EXAMPLES = int(os.environ.get("EIGENBANDITS_TEST_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("EIGENBANDITS_TEST_EXAMPLES", "8"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 

@@ -67,7 +67,7 @@ def create_app(engine: Engine) -> Front:
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
-    return Front(engine, app)
+    return Front(engine, app, context.close)
 
 
 def _first(error: RequestValidationError) -> Refusal:

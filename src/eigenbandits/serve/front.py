@@ -52,7 +52,8 @@ class Front:
     decision. They are declared to FastAPI too, for the OpenAPI document.
     """
 
-    def __init__(self, engine: Engine, behind: App) -> None:
+    def __init__(self, engine: Engine, behind: App, close: Callable[[], None]) -> None:
+        self.close = close
         self._engine = engine
         self._settings = engine.settings
         self._behind = behind

@@ -35,6 +35,7 @@ class Server:
         self.engine = Engine(settings, database_of(settings), clock=clock)
         self.url = ""
         self._socket: socket.socket | None = None
+        self._app = create_app(self.engine)
 
     def start(self) -> None:
         """Open the database and the port; raise ValueError where that would let everybody in."""
@@ -58,7 +59,7 @@ class Server:
         self.url = f"http://{host}:{self._socket.getsockname()[1]}"
         self.http = uvicorn.Server(
             uvicorn.Config(
-                create_app(self.engine),
+                self._app,
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -91,6 +92,7 @@ class Server:
         """Close the port and the database."""
         if self._socket is not None:
             self._socket.close()
+        self._app.close()
         self.engine.stop()
 
 

@@ -27,7 +27,14 @@ class PostgresConnection(Connection):
         try:
             # Autocommit: transactions begin and end where `Connection.transaction` says.
             self._raw = psycopg.connect(
-                address, autocommit=True, connect_timeout=5, keepalives=1, keepalives_idle=5, keepalives_interval=2
+                address,
+                autocommit=True,
+                connect_timeout=5,
+                keepalives=1,
+                keepalives_idle=5,
+                keepalives_interval=2,
+                keepalives_count=3,
+                tcp_user_timeout=10_000,
             )
             # A lock or a statement that hangs must not hang the service.
             self._raw.execute("SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET synchronous_commit = on")
