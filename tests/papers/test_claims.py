@@ -70,13 +70,13 @@ def test_scaled_actions_are_judged_by_the_projected_set_alone():
 @pytest.mark.parametrize(
     ("place", "block", "policy", "values", "word"),
     [
-        (1, "mnist-d1000", "PSLB∩ m=1", {"accuracy": 0.94}, "partly"),
-        (2, "imagenet-d100", "PSLB∩ m=1", {"mistakes": 51.0}, "partly"),
-        (3, "imagenet-d100", "PSLB∩ m=1", {"mistakes": 50.0}, "partly"),  # 80 times
+        (1, "mnist-d1000", "PSLB m=1", {"accuracy": 0.94}, "partly"),
+        (2, "imagenet-d100", "PSLB m=1", {"mistakes": 51.0}, "partly"),
+        (3, "imagenet-d100", "PSLB m=1", {"mistakes": 50.0}, "partly"),  # 80 times
         (4, "cifar10-d1000", "OFUL", {"early": 49.0}, "partly"),
-        (5, "cifar10-d1000", "PSLB∩ m=1", {"learned": 11.0}, "partly"),
+        (5, "cifar10-d1000", "PSLB m=1", {"learned": 11.0}, "partly"),
         (6, "cifar10-d1000", "OFUL", {"learned": 49.0}, "partly"),
-        (6, "cifar10-d1000", "PSLB∩ m=1", {"learned": float("inf")}, "partly"),
+        (6, "cifar10-d1000", "PSLB m=1", {"learned": float("inf")}, "partly"),
         (7, "mnist-d500", "PSLB m=2", {"mistakes": 201.0}, "partly"),  # 9.95 times, against 10 at d = 100
         (8, "mnist-d100", "PSLB m=2", {"mistakes": 150.0}, "partly"),
         (9, "mnist-d100", "PSLB m=8", {"mistakes": 199.0}, "partly"),

@@ -152,7 +152,7 @@ def test_a_figure_has_its_panels(played):
     out, _ = played
     plate = plates()["digits"]
     block = plate.chosen(None)[0]
-    drawn = panels.draw(plate, [block], {block: {"paper": results(out, block)}})
+    drawn = panels.draw(plate, [block], {block: results(out, block)})
     assert len(drawn.axes) == plate.panels == 10
     titles = [axes.get_title() for axes in drawn.axes[:5]]
     assert titles == ["m = 1", "m = 2", "m = 4", "m = 8", "m = 16"]
@@ -162,7 +162,7 @@ def test_a_figure_has_its_panels(played):
 def test_panels_of_blocks_that_are_not_there_say_so(played):
     out, _ = played
     here, plate = Block("digits", 100), plates()["1"]
-    found = {here: {group: results(out, here) for group in ("paper", "intersection")}}
+    found = {here: results(out, here)}
     drawn = panels.draw(plate, plate.chosen(None), found)
     assert len(drawn.axes) == plate.panels == 6
     assert [axes.texts[0].get_text() for axes in drawn.axes] == ["not run"] * 6

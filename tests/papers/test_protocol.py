@@ -64,7 +64,8 @@ def test_as_the_paper_ran_them(layer, center):
 
 def test_the_other_groups_change_one_thing_each():
     block = Block("mnist", 100, "relu")
-    assert set(groups(block)) == set(GROUPS) - {"others", "scaled"}
+    assert set(groups(block)) == set(GROUPS) - {"intersection", "others", "scaled"}
+    assert set(groups(Block("mnist", 100))) == set(GROUPS) - {"uncentred"}
     for policy in line_up(block, "intersection").values():
         assert isinstance(policy.belief, Both)
         assert policy.belief.ambient.radius == "paper"
@@ -143,4 +144,4 @@ def test_what_matters_most_is_run_first():
     found = study.studies("full")
     assert len(set(found)) == len(found) == sum(len(groups(block)) for block in blocks)
     assert [one.group for one in found[:8]] == ["paper"] * 8
-    assert {one.block.dataset for one in found[-13:]} == {"digits"}
+    assert {one.block.dataset for one in found[-14:]} == {"digits"}

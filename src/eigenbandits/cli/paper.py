@@ -115,17 +115,15 @@ def _figure(name: str, scale: str, layer: Layer | None, network: str, out: Path,
 def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dict[str, Any]) -> None:
     from eigenbandits.papers.lale2019 import Study, summary
 
-    results: dict[Block, dict[str, Results]] = {}
+    results: dict[Block, Results] = {}
     refusals = []
     for block in blocks:
         try:
-            results[block] = {
-                group: Study(block, group, scale).run(out, **options) for group in dict.fromkeys(("paper", plate.group))
-            }
+            results[block] = Study(block, "paper", scale).run(out, **options)
         except LabError as error:
             refusals.append(str(error))
             continue
-        lines = [line for group, found in results[block].items() for line in summary.lines_of(found, block, group)]
+        lines = summary.lines_of(results[block], block, "paper")
         typer.echo(f"\n{block.title}: {lines[0].rounds:,} rounds, {lines[0].seeds} seeds; network: {block.network}\n")
         typer.echo(summary.as_text(lines))
     if not results:
@@ -135,7 +133,7 @@ def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dic
     typer.echo(f"\nLeft behind: {_save(plate, blocks, results, scale, out)}")
 
 
-def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Results]], scale: str, out: Path) -> Path:
+def _save(plate: Plate, blocks: list[Block], results: dict[Block, Results], scale: str, out: Path) -> Path:
     from eigenbandits.papers.lale2019 import panels
 
     layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
@@ -147,7 +145,7 @@ def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Resu
 
 def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, Any], draw_all: bool) -> None:
     """Run all groups on all blocks whose features are there, what matters most first, and draw what comes of it."""
-    from eigenbandits.papers.lale2019 import account, all_blocks, panels, plates, study, summary
+    from eigenbandits.papers.lale2019 import Study, account, all_blocks, panels, plates, study, summary
 
     blocks, refusals = [], []
     for block in all_blocks():
@@ -174,15 +172,8 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
             except LabError:
                 continue  # this figure has no such layer
             if all(block in blocks for block in wanted):
-                found = {block: _found(block, plate, scale, out) for block in wanted}
+                found = {block: Study(block, "paper", scale).run(out, progress="none", **options) for block in wanted}
                 typer.echo(f"Left behind: {_save(plate, wanted, found, scale, out)}")
-
-
-def _found(block: Block, plate: Plate, scale: str, out: Path) -> dict[str, Results]:
-    from eigenbandits.papers.lale2019 import Study
-
-    studies = {group: Study(block, group, scale).results(out) for group in ("paper", plate.group)}
-    return {group: found for group, found in studies.items() if found is not None}
 
 
 def _sensitivity(scale: str, out: Path, options: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ def small_png(made: Figure) -> bytes:
     return content.getvalue()
 
 
-def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> Figure:
+def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]) -> Figure:
     """Draw a figure of the paper: regret above, accuracy of the optimistic models below.
 
     Parameters
@@ -45,7 +45,7 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[
     blocks : sequence of Block
         Its blocks.
     results : mapping
-        For each block that has been run its results by group; the panels of others stay empty.
+        The results of the paper's group for each block that has been run; the panels of others stay empty.
     """
     need("lab", "matplotlib", what="Drawing a figure")
     looks = style.styles(["PSLB", "OFUL"])
@@ -61,8 +61,8 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[
                 dress(axes, title, "", "")
             continue
         pairs = {
-            "OFUL": (found["paper"], OFUL_PAPER),
-            "PSLB": (found[plate.group], pslb_label(rank, plate.group)),
+            "OFUL": (found, OFUL_PAPER),
+            "PSLB": (found, pslb_label(rank)),
         }
         _panel(above, "regret", pairs, looks, block)
         dress(above, title, "", "regret (mistakes)" if place == 0 else "")
@@ -71,8 +71,7 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[
         dress(below, "", "round", "accuracy" if place == 0 else "")
         logarithmic(below.xaxis)
         below.set_ylim(0.0, 1.03)
-    shown = next(iter(next(iter(results.values())).values()))
-    finish(made, [], looks, shown, _BANDS)
+    finish(made, [], looks, next(iter(results.values())), _BANDS)
     caption(made, f"{plate.title}: {_words(plate, blocks, results)}")
     return made
 
@@ -110,8 +109,8 @@ def _number(column: str, value: float) -> str:
     return f"{100 * value:.1f} %" if column == "accuracy" else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def _words(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> str:
-    seeds = sorted({len(found.seeds) for block in results for found in results[block].values()})
+def _words(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]) -> str:
+    seeds = sorted({len(found.seeds) for found in results.values()})
     networks = "; ".join(dict.fromkeys(block.network for block in blocks))
     over = f"mean ± standard error over {' or '.join(map(str, seeds))} seeds"
     layer = " ReLU layer, centred by set." if blocks[0].layer == "relu" else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Self
@@ -153,15 +153,12 @@ class Plate:
         The names of its blocks, without the layer.
     ranks : tuple of int
         The values of m.
-    group : str
-        The policies that play PSLB's part: "paper", the projected set alone, as in the appendix; or "intersection".
     """
 
     name: str
     title: str
     blocks: tuple[str, ...]
     ranks: tuple[int, ...]
-    group: str = field(default="paper")
 
     @property
     def panels(self) -> int:
@@ -196,7 +193,6 @@ def plates() -> dict[str, Plate]:
             about["title"],
             tuple(about["blocks"]),
             tuple(about.get("ranks", ranks())),
-            about.get("group", "paper"),
         )
         for name, about in settings()["figures"].items()
     }
