@@ -74,6 +74,7 @@ def told(client, path):
         ("four", b'{"actions": "AAAAAA=="}', "wrong_dimension"),
         ("picked", b'{"actions": [[1.0, 2.0]]}', "invalid_request"),
         ("picked", b'{"query": [1.0], "items": ["a"]}', "wrong_dimension"),
+        ("picked", b'{"query": [1.0, 1e7], "items": ["a"]}', "not_finite"),
         ("picked", b'{"query": [[1.0, 2.0]], "items": ["a"]}', "invalid_request"),
         ("picked", b'{"query": "AAAA", "items": ["a"]}', "invalid_request"),
         ("picked", b'{"query": [1.0, 2.0], "items": ["a", "z"]}', "unknown_item"),

@@ -110,12 +110,12 @@ class Committer:
         try:
             with self._journal.connection.transaction():
                 write(batches, self._journal)
+            self._metrics.commit_seconds.observe(time.perf_counter() - begun)
+            for batch in batches:
+                batch.finish()
         except Exception as error:
             refuse((job for batch in batches for job, _ in batch.outcomes), unavailable(AWAY))
             return error
-        self._metrics.commit_seconds.observe(time.perf_counter() - begun)
-        for batch in batches:
-            batch.finish()
         self._settle()
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +67,7 @@ def deliver(outcomes: Iterable[Outcome]) -> None:
             by_loop.setdefault(job.future.get_loop(), []).append((job.future, result))
     for loop, pairs in by_loop.items():
         # One call for all of them: waking the event loop costs more than what it then does.
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
             loop.call_soon_threadsafe(_settle_all, pairs)
 
 

@@ -14,9 +14,18 @@ from eigenbandits.serve.settings import Settings
 
 # Squares of larger numbers, summed over many rounds, would run out of the range of floating point.
 LARGEST = 1e12
+# Of a query and of an item, whose product is what counts.
+LARGEST_FACTOR = 1e6
 
 
-def matrix(value: Any, dim: int | None, settings: Settings, field: str, most: int | None = None) -> NDArray[Any]:
+def matrix(
+    value: Any,
+    dim: int | None,
+    settings: Settings,
+    field: str,
+    most: int | None = None,
+    largest: float = LARGEST,
+) -> NDArray[Any]:
     """Return vectors (n, d): float32 where they came as base64, float64 where they came as lists.
 
     Parameters
@@ -29,9 +38,11 @@ def matrix(value: Any, dim: int | None, settings: Settings, field: str, most: in
         The name of the field in the request.
     most
         How many vectors there may be; None takes the limit for decision sets.
+    largest
+        How large a number may be.
     """
     if isinstance(value, str):
-        return raw(_unbase64(value, field), dim, settings, field, most)
+        return raw(_unbase64(value, field), dim, settings, field, most, largest)
     if not isinstance(value, list) or not value:
         raise invalid(f"{field} is empty or no list; expected at least one vector.", field)
     most = settings.max_actions if most is None else most
@@ -40,11 +51,16 @@ def matrix(value: Any, dim: int | None, settings: Settings, field: str, most: in
     array = _numbers(value, field)
     if array.ndim != 2:
         raise invalid(f"{field} is no list of vectors of equal length; expected a list of lists of numbers.", field)
-    return checked(array, dim, settings, field)
+    return checked(array, dim, settings, field, largest)
 
 
 def raw(
-    body: bytes, dim: int | None, settings: Settings, field: str = "actions", most: int | None = None
+    body: bytes,
+    dim: int | None,
+    settings: Settings,
+    field: str = "actions",
+    most: int | None = None,
+    largest: float = LARGEST,
 ) -> NDArray[Any]:
     """Return vectors (n, d) from raw little-endian float32, row after row."""
     if dim is None:
@@ -56,21 +72,21 @@ def raw(
     most = settings.max_actions if most is None else most
     if len(body) // (4 * dim) > most:
         raise _too_many(len(body) // (4 * dim), most, field)
-    return checked(np.frombuffer(body, dtype="<f4").reshape(-1, dim), dim, settings, field)
+    return checked(np.frombuffer(body, dtype="<f4").reshape(-1, dim), dim, settings, field, largest)
 
 
 def vector(value: Any, dim: int, settings: Settings, field: str) -> NDArray[np.float32]:
-    """Return one vector (d,) as float32."""
+    """Return one vector (d,) as float32: a query, or the mean of a catalogue."""
     if isinstance(value, str):
         array: NDArray[Any] = np.frombuffer(_whole_floats(_unbase64(value, field), field), dtype="<f4")
     else:
         array = _numbers(value, field)
     if array.ndim != 1:
         raise invalid(f"{field} is no vector; expected a list of {dim} numbers, or base64 of float32.", field)
-    return np.asarray(checked(array[None], dim, settings, field)[0], dtype=np.float32)
+    return np.asarray(checked(array[None], dim, settings, field, LARGEST_FACTOR)[0], dtype=np.float32)
 
 
-def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str) -> NDArray[Any]:
+def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str, largest: float) -> NDArray[Any]:
     """Return vectors (n, d) unless they have a wrong length or numbers that are not finite."""
     width = array.shape[1]
     if dim is not None and width != dim:
@@ -82,8 +98,8 @@ def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str
         message = f"{field} has vectors of length {width}; this service takes at most {settings.max_dim}."
         raise invalid(message, field, "too_many_dimensions")
     # The comparison is false for NaN as well.
-    if not (array.max() <= LARGEST and array.min() >= -LARGEST):
-        message = f"{field} holds a number that is not finite or beyond {LARGEST:g}; expected ordinary numbers only."
+    if not (array.max() <= largest and array.min() >= -largest):
+        message = f"{field} holds a number that is not finite or beyond {largest:g}; expected ordinary numbers only."
         raise invalid(message, field, "not_finite")
     return array
 

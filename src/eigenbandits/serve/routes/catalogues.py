@@ -24,7 +24,8 @@ def router(context: Context) -> APIRouter:
             raise invalid("ids holds the same id twice; expected each once.", "ids")
         if body.dim is not None and dim is not None and body.dim != dim:
             raise invalid(f"dim is {body.dim}; this catalogue has vectors of length {dim}.", "dim", "wrong_dimension")
-        array = vectors.matrix(body.vectors, body.dim or dim, settings, "vectors", settings.max_items)
+        wanted = body.dim or dim
+        array = vectors.matrix(body.vectors, wanted, settings, "vectors", settings.max_items, vectors.LARGEST_FACTOR)
         if len(array) != len(ids):
             raise invalid(f"vectors has {len(array)} vectors for {len(ids)} ids; expected as many.", "vectors")
         return ids, np.ascontiguousarray(array, dtype=np.float32)
