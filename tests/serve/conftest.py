@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import httpx
 import pytest
 from tests.serve.processes import postgres_or_skip
@@ -26,12 +28,25 @@ def place(request, tmp_path):
     return folder | {"database": request.getfixturevalue("cluster").new_database(name)}
 
 
-@pytest.fixture
-def service(tmp_path):
-    """A running server and a client of it."""
+@contextmanager
+def serving(folder):
     with (
-        running(Settings(folder=tmp_path / "data", port=0)) as server,
+        running(Settings(folder=folder, port=0)) as server,
         httpx.Client(base_url=server.url, timeout=30.0) as client,
     ):
         vars(client)["server"] = server
+        yield client
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A running server and a client of it."""
+    with serving(tmp_path / "data") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """The same for all tests of a module that leave nothing behind that others would mind."""
+    with serving(tmp_path_factory.mktemp("data")) as client:
         yield client

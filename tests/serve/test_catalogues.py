@@ -127,9 +127,9 @@ def test_a_catalogue_in_use_stays(service):
         ({"ids": ["a", "b"], "vectors": [[1.0], [2.0]], "color": "red"}, "invalid_request"),
     ],
 )
-def test_uploads_that_make_no_sense_are_refused(service, body, expected):
+def test_uploads_that_make_no_sense_are_refused(standing, body, expected):
     import json
 
-    answer = service.put("/v1/catalogues/c", content=json.dumps(body), headers={"content-type": "application/json"})
+    answer = standing.put("/v1/catalogues/c", content=json.dumps(body), headers={"content-type": "application/json"})
     assert code(answer) == (400, expected)
-    assert service.get("/v1/catalogues").json() == {"catalogues": []}
+    assert standing.get("/v1/catalogues").json() == {"catalogues": []}

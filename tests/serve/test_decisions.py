@@ -36,22 +36,23 @@ def test_the_service_goes_as_the_library_does(service):
 
 @pytest.mark.parametrize("center", ["none", "mean", "set"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_decision_read_from_the_log_again_teaches_the_same(service, center, dtype):
+def test_a_decision_read_from_the_log_again_teaches_the_same(standing, center, dtype):
     parameters = {"noise": 0.5, "seed": 7, "center": center, "dtype": dtype}
-    create(service, parameters=parameters)
+    name = f"{center}-{dtype}"
+    create(standing, name, parameters=parameters)
     twin = eb.PSLB(**parameters)
     sets = [RNG.standard_normal((4, 5)).astype(np.float32) for _ in range(6)]
     made = []
     for actions in sets:
         body = actions.tobytes()
-        made.append(service.post("/v1/policies/p/decide?dim=5", content=body, headers=BINARY).json()["decision"])
+        made.append(standing.post(f"/v1/policies/{name}/decide?dim=5", content=body, headers=BINARY).json()["decision"])
     decisions = [twin.choose(actions.astype(np.float64)) for actions in sets]
     # Nothing is in memory any more.
-    service.server.engine.named("p")._open.clear()
+    standing.server.engine.named(name)._open.clear()
     for id_, decision in zip(made, decisions, strict=True):
-        assert reward(service, id_, 1.5).status_code == 200
+        assert reward(standing, id_, 1.5, name).status_code == 200
         twin.learn(decision, 1.5)
-    assert snapshot(service) == files.to_bytes(twin)
+    assert snapshot(standing, name) == files.to_bytes(twin)
 
 
 def test_a_batch_is_one_choice_on_one_belief(service):
@@ -111,13 +112,16 @@ def test_the_same_request_id_gives_the_same_decision(service):
     assert service.get("/v1/policies/p").json()["decisions"] == 2
 
 
-@pytest.mark.parametrize("id_", ["1-0", "1-2", "1-999999999999999999999", "2-1", "1", "", "1--1", "1-1 ", "x" * 200])
-def test_decisions_that_were_never_made_are_unknown(service, id_):
-    create(service)
-    decide(service, RNG.standard_normal((3, 4)))
-    answer = reward(service, id_, 1.0)
+@pytest.mark.parametrize(
+    "id_", ["own-0", "own-2", "own-999999999999999999999", "99-1", "own", "", "own--1", "own-1 ", "x" * 200]
+)
+def test_decisions_that_were_never_made_are_unknown(standing, id_):
+    # The number of the policy stands in front of its decisions.
+    create(standing, "known")
+    own = decide(standing, RNG.standard_normal((3, 4)), "known", request="once").json()["decision"].split("-")[0]
+    answer = reward(standing, id_.replace("own", own), 1.0, "known")
     assert code(answer) in [(404, "unknown_decision"), (400, "invalid_request")]
-    assert service.get("/v1/policies/p").json()["rewards"] == 0
+    assert standing.get("/v1/policies/known").json()["rewards"] == 0
 
 
 def test_what_the_policy_refuses_is_told_and_changes_nothing(service):
