@@ -157,6 +157,17 @@ def test_settled_sets_can_be_pruned_and_the_policy_still_comes_back(tmp_path):
     assert any(np.allclose(rows[0]["actions"][0], row, rtol=1e-6) for row in sets[0])
     with running(settings) as server, httpx.Client(base_url=server.url) as client:
         assert client.get("/v1/policies/p/snapshot").content == expected
+        create(client, "other")
+    # Without a whole snapshot nothing leads to it any more, which must not keep the others from going on.
+    for file in (tmp_path / "snapshots").iterdir():
+        file.write_bytes(file.read_bytes()[:100])
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/ready").status_code == 200
+        assert decide(client, sets[0], "other").status_code == 200
+        assert code(decide(client, sets[0])) == (503, "unavailable")
+        assert code(create(client)) == (409, "policy_exists")
+        assert client.delete("/v1/policies/p").status_code == 204
+        assert create(client).status_code == 201
 
 
 @pytest.mark.parametrize("path", ["/", "/page/index.html"])

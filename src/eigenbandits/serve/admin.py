@@ -40,6 +40,8 @@ class Admin:
                     return lambda: (hosted.summary(), False)
                 message = f"There is another policy {name!r} already; choose another name or delete it first."
                 raise Refusal(409, "policy_exists", message, "name")
+        if name in engine.broken:
+            raise Refusal(409, "policy_exists", f"There is a policy {name!r} that cannot be rebuilt; delete it first.")
         if len(engine.policies) >= self._settings.max_policies:
             message = f"There are {self._settings.max_policies} policies, as many as this service takes; delete one."
             raise Refusal(409, "too_many_policies", message)
@@ -57,12 +59,13 @@ class Admin:
     def delete_policy(self, journal: Journal, name: str) -> Afterwards:
         """Delete a policy with its log."""
         engine = self._engine
-        hosted = engine.named(name)
-        journal.drop_policy(hosted.id)
+        gone = engine.broken[name] if name in engine.broken else engine.named(name).id
+        journal.drop_policy(gone)
 
         def publish() -> None:
-            engine.publish({id_: one for id_, one in engine.policies.items() if id_ != hosted.id})
-            engine.database.drop_snapshots(journal.connection, hosted.id)
+            engine.broken.pop(name, None)
+            engine.publish({id_: one for id_, one in engine.policies.items() if id_ != gone})
+            engine.database.drop_snapshots(journal.connection, gone)
             engine.metrics.forget(name)
 
         return publish

@@ -21,7 +21,7 @@ from eigenbandits.serve.committer import AWAY, Committer
 from eigenbandits.serve.errors import Refusal, StorageError, internal, unavailable
 from eigenbandits.serve.hosted import Hosted, Unrepeatable
 from eigenbandits.serve.jobs import Ask, Job, Report, Task, deliver, refuse
-from eigenbandits.serve.journal import Journal
+from eigenbandits.serve.journal import Journal, PolicyRow
 from eigenbandits.serve.keys import KeyRing
 from eigenbandits.serve.logs import tell
 from eigenbandits.serve.metrics import Metrics
@@ -56,6 +56,8 @@ class Engine:
         self.keys = KeyRing()
         self.policies: dict[int, Hosted] = {}
         self.catalogues: dict[str, Catalogue] = {}
+        # Policies that neither the log nor a snapshot leads to, by name; the others go on without them.
+        self.broken: dict[str, int] = {}
         self.reasons: list[str] = ["the service is starting"]
         self.failure: Exception | None = None
         self._names: dict[str, Hosted] = {}
@@ -77,6 +79,8 @@ class Engine:
         hosted = self._names.get(name)
         if hosted is None:
             self._refuse_unless_ready()
+            if name in self.broken:
+                raise unavailable("this policy cannot be rebuilt; restore a backup of its snapshots or delete it", 60)
             raise Refusal(404, "unknown_policy", f"There is no policy {name[:100]!r}; create it first.")
         return hosted
 
@@ -127,7 +131,7 @@ class Engine:
                 self._open()
                 while not self._stopping.is_set():
                     self._step()
-            except (StorageError, InUseError, Unrepeatable, ValueError) as error:
+            except (StorageError, InUseError, ValueError) as error:
                 if not (self._begun.is_set() or isinstance(error, StorageError)):
                     self.failure = error
                 self._lost(error)
@@ -187,8 +191,7 @@ class Engine:
         known = self.policies
         self.catalogues = {one.name: one for one in journal.catalogues()}
         stale = [row for row in rows if not self._current(known.get(row[0]), row[4].position)]
-        fresh = {row[0]: recovery.load(self.database, journal, row, self.catalogues) for row in stale}
-        self.publish({row[0]: fresh.get(row[0]) or known[row[0]] for row in rows})
+        self.publish({row[0]: known[row[0]] for row in rows if row not in stale} | self._load(stale))
         for hosted in self.policies.values():
             if hosted.spec.catalogue is not None:
                 hosted.catalogue = self.catalogues[hosted.spec.catalogue]
@@ -199,6 +202,19 @@ class Engine:
             self.metrics.ready.set(1)
             tell("ready", policies=len(self.policies))
         self._begun.set()
+
+    def _load(self, rows: Sequence[PolicyRow]) -> dict[int, Hosted]:
+        """Return policies from the disk; those that cannot be rebuilt are noted and left out."""
+        assert self._reading is not None
+        found = {}
+        for row in rows:
+            self.broken.pop(row[1], None)
+            try:
+                found[row[0]] = recovery.load(self.database, self._reading, row, self.catalogues)
+            except Unrepeatable as error:
+                self.broken[row[1]] = row[0]
+                tell("policy left out", logging.ERROR, policy=row[1], reason=str(error))
+        return found
 
     @staticmethod
     def _current(hosted: Hosted | None, position: int) -> bool:
@@ -313,10 +329,6 @@ class Engine:
         for hosted in touched:
             hosted.dirty = True
         assert self._reading is not None
-        journal, wanted = self._reading, {hosted.id for hosted in touched}
-        fresh = {
-            row[0]: recovery.load(self.database, journal, row, self.catalogues)
-            for row in journal.policies()
-            if row[0] in wanted
-        }
-        self.publish(self.policies | fresh)
+        wanted = {hosted.id for hosted in touched}
+        fresh = self._load([row for row in self._reading.policies() if row[0] in wanted])
+        self.publish({id_: one for id_, one in self.policies.items() if id_ not in wanted} | fresh)

@@ -41,6 +41,8 @@ class Head:
         return tuple(vars(self).values())
 
 
+# Id, name, spec, time of creation and head.
+PolicyRow = tuple[int, str, str, float, Head]
 _HEAD = "position, number, rewards, defaults, expired, expired_through, pruned_through, last_at"
 
 
@@ -59,7 +61,7 @@ class Journal:
 
     # Policies
 
-    def policies(self) -> list[tuple[int, str, str, float, Head]]:
+    def policies(self) -> list[PolicyRow]:
         """Return id, name, spec, time of creation and head of every policy."""
         rows = self.connection.execute(f"SELECT id, name, spec, created_at, {_HEAD} FROM policies ORDER BY id")
         return [(row[0], row[1], row[2], row[3], Head(*row[4:])) for row in rows]

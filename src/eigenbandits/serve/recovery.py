@@ -13,7 +13,7 @@ from eigenbandits import files
 from eigenbandits.policy import Policy
 from eigenbandits.serve.catalogue import Catalogue
 from eigenbandits.serve.hosted import Hosted, Unrepeatable
-from eigenbandits.serve.journal import Head, Journal
+from eigenbandits.serve.journal import Head, Journal, PolicyRow
 from eigenbandits.serve.logs import tell
 from eigenbandits.serve.specs import Spec
 from eigenbandits.serve.storage.base import Database
@@ -41,7 +41,7 @@ def unpack(snapshot: bytes) -> bytes:
 def load(
     database: Database,
     journal: Journal,
-    row: tuple[int, str, str, float, Head],
+    row: PolicyRow,
     catalogues: dict[str, Catalogue],
     from_log_alone: bool = False,
 ) -> Hosted:
