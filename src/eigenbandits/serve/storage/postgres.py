@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from eigenbandits.extras import need
@@ -45,7 +46,7 @@ class PostgresConnection(Connection):
         """Run one statement."""
         try:
             cursor = self._raw.execute(_dialect(sql), values)
-            return cursor.fetchall() if cursor.description else []
+            return cursor.fetchall() if sql.startswith("SELECT") else []
         except self._error as error:
             raise StorageError(_brief(error)) from error
 
@@ -56,6 +57,19 @@ class PostgresConnection(Connection):
                 cursor.executemany(_dialect(sql), rows)
         except self._error as error:
             raise StorageError(_brief(error)) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run a block as one transaction; its statements travel together, not each with a wait for its answer."""
+        try:
+            with self._raw.pipeline(), super().transaction():
+                yield
+        except self._error as error:
+            self.rollback()
+            raise StorageError(_brief(error)) from error
+        except BaseException:
+            self.rollback()
+            raise
 
     def rollback(self) -> None:
         """End the open transaction."""
