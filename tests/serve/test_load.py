@@ -9,12 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+
+pytest.importorskip("benchmarks.serve", reason="the benchmarks are not in this copy; they are in the repository.")
 from benchmarks.serve import load, soak
 from benchmarks.serve.process import service
 from benchmarks.serve.traffic import POLICY, Record, Traffic, World
 from benchmarks.serve.trend import Trend, trend
 from benchmarks.serve.wire import play, request
-
 from eigenbandits.serve.client import Client
 
 
