@@ -16,6 +16,7 @@ from benchmarks.serve.process import service
 from benchmarks.serve.traffic import POLICY, Record, Traffic, World
 from benchmarks.serve.trend import Trend, trend
 from benchmarks.serve.wire import play, request
+
 from eigenbandits.serve.client import Client
 
 
