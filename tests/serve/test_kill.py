@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import pytest
 from tests.serve import killing
 from tests.serve.processes import ServerProcess
 
@@ -22,6 +23,7 @@ from eigenbandits.serve.storage import database_of
 KILLS = int(os.environ.get("EIGENBANDITS_TEST_KILLS", "3"))
 
 
+@pytest.mark.timeout(120 + 60 * KILLS)
 def test_nothing_is_lost_and_nothing_counts_twice(place):
     server = ServerProcess(
         place["folder"], "--snapshot-events", "60", *(["--database", place["database"]] if "database" in place else [])
