@@ -24,7 +24,7 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path):
         chromium.wait_for("!document.getElementById('ask').hidden")
         chromium.run(f"document.getElementById('key').value = '{key}'")
         chromium.run("document.querySelector('#ask button').click()")
-        chromium.wait_for("document.querySelectorAll('.policy svg').length >= 3")
+        chromium.wait_for("document.querySelectorAll('.policy svg').length === 4")
         numbers = dict(
             chromium.run(
                 "[...document.querySelectorAll('.policy .numbers div')]"
@@ -34,6 +34,8 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path):
         assert (numbers["decisions"], numbers["rewards"], numbers["pending"]) == ("12", "9", "3")
         assert float(numbers["mean reward in this time"]) == pytest.approx(1 / 3, abs=0.001)
         assert numbers["rank"].endswith("of 6")
+        assert numbers["decide, p50 · p99"].endswith(" ms")
+        assert numbers["reward, p50 · p99"].endswith(" ms")
         assert chromium.run("document.querySelectorAll('rect.bar').length") == 6
         assert "ready" in chromium.run("document.getElementById('state').textContent")
         assert all(url.startswith((server.url, "data:", "about:")) for url in chromium.asked)
