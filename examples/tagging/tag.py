@@ -183,11 +183,8 @@ def main() -> None:
         counts = client.policies()[-1]
     print(f"{len(data.questions)} questions, {len(data.tags)} tags, d = {data.tag_vectors.shape[1]}\n")
     print(report(outcomes, len(data.tags)))
-    print(
-        f"\nMeans over {asked.orders} orders, ± standard error. The last policy: {counts['decisions']:,} decisions,",
-        end="",
-    )
-    print(f" {counts['rewards']:,} rewards, {counts['pending']} without one.")
+    print(f"\nMeans over {asked.orders} orders, ± standard error. Of the last policy the service has counted", end=" ")
+    print(f"{counts['decisions']:,} decisions\nand {counts['rewards']:,} rewards; {counts['pending']} wait for theirs.")
     if asked.png is not None:
         draw(outcomes, len(data.tags), asked.png)
         print(f"Left behind: {asked.png}")
