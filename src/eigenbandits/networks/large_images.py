@@ -32,7 +32,7 @@ _HELD_OUT = 5
 class Pooled(Recipe):
     """A representation layer, behind a linear bottleneck, on what a ResNet-50 gives for images; that one stays fixed.
 
-    The paper tunes the network itself, on many more images. With four or so of a class the labels alone teach little;
+    The paper trains the changed network itself. With four or so of a class the labels alone teach little;
     where the classes are those of the network's last layer, the probabilities that it gives are learnt instead. The
     bottleneck keeps the K·d outputs of 1,000 classes affordable: a matrix of
     128 × 100,000 instead of 2,048 × 100,000.
