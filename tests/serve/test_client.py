@@ -155,10 +155,18 @@ def test_no_service_at_all():
         lambda client: client.delete_catalogue("tags"),
     ],
 )
-def test_what_must_not_happen_twice_is_sent_once(call):
-    with scripted(CLOSE) as service, Client(service.url) as client, pytest.raises(UnavailableError):
+@pytest.mark.parametrize("said", [CLOSE, refusal(503, "unavailable")], ids=["hangs up", "unavailable"])
+def test_what_must_not_happen_twice_is_sent_once(call, said):
+    with scripted(said) as service, Client(service.url) as client, pytest.raises(UnavailableError):
         call(client)
     assert len(service.asked) == 1
+
+
+def test_what_was_turned_away_at_the_door_is_sent_again_even_then():
+    turned_away = refusal(429, headers="Connection: close\r\n")
+    with scripted(turned_away, answer(204, b"")) as service, Client(service.url) as client:
+        client.delete_policy("news")
+    assert len(service.asked) == 2
 
 
 def test_a_body_refused_before_it_was_read_is_a_refusal_not_a_broken_connection():

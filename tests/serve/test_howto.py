@@ -59,15 +59,16 @@ def test_every_call_does_what_the_page_says(tmp_path):
 
 
 def test_a_copy_that_sqlite_made_while_it_ran_is_a_whole_service(tmp_path):
-    statement = next(block.code for block in blocks(PAGE) if "VACUUM INTO" in block.code).split('"')[1]
+    code = next(block.code for block in blocks(PAGE) if "VACUUM INTO" in block.code)
+    copying, statement = code.splitlines()[0], code.split('"')[1]
     assert statement == "VACUUM INTO 'backup/eigenbandits.sqlite'"
     copy = tmp_path / "backup"
-    copy.mkdir()
     with running(Settings(folder=tmp_path / "decisions", port=0)) as server, Client(server.url) as client:
         client.create_policy("news", "OFUL", {"noise": 0.5})
         for reward in (1.0, 0.0, 1.0):
             client.reward("news", client.decide("news", np.eye(3)).decision, reward)
         open_one = client.decide("news", np.eye(3)).decision
+        subprocess.run(["bash", "-euc", copying], cwd=tmp_path, check=True)
         with closing(sqlite3.connect(tmp_path / "decisions" / "eigenbandits.sqlite")) as database:
             database.execute(statement.replace("backup/", f"{copy}/"))
         # What comes later is not in the copy.

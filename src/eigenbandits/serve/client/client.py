@@ -191,7 +191,7 @@ class Client:
             An id of your own for this request: the same id gives the same decision. By default one is made up for
             each call, so that an answer lost on the way does not lead to a second decision.
         """
-        name = request or secrets.token_hex(8)
+        name = request or secrets.token_hex(16)
         path = _policy(policy) + "/decide"
         if actions is None:
             return ServedDecision.of(self._ask("POST", path, _decide_body(None, query, items, name)))
@@ -217,7 +217,7 @@ class Client:
         """
         bodies = [
             _decide_body(one.get("actions"), one.get("query"), one.get("items"), one.get("request") or made)
-            for one, made in ((one, secrets.token_hex(8)) for one in requests)
+            for one, made in ((one, secrets.token_hex(16)) for one in requests)
         ]
         path = _policy(policy) + "/decide/batch"
         parts = (self._ask("POST", path, {"requests": bodies[i : i + batch]}) for i in range(0, len(bodies), batch))

@@ -84,8 +84,8 @@ class Transport:
         query
             Parameters behind the question mark.
         again
-            Whether the request does no harm when it arrives twice; if not, it is sent again only where the service
-            itself has said that it did nothing.
+            Whether the request does no harm when it arrives twice; if not, it is sent again only where it was turned
+            away at the door (429).
         accept
             The kind of answer that is wanted.
         """
@@ -96,6 +96,8 @@ class Transport:
             content = bytes(body) if binary else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
             headers["Content-Type"] = BINARY if binary else JSON
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
+        # A service that is unavailable may be so in the middle of what it was asked to do.
+        passing = (429, 503) if again else (429,)
         stop = time.monotonic() + self.patience
         pause = FIRST_PAUSE
         while True:
@@ -112,7 +114,7 @@ class Transport:
                 if answer.status < 400:
                     return answer
                 wait = max(wait, _asked_for(answer))
-                if answer.status not in (429, 503) or time.monotonic() + wait > stop:
+                if answer.status not in passing or time.monotonic() + wait > stop:
                     raise _refusal(answer, method, path)
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
