@@ -208,6 +208,13 @@ def test_a_service_that_is_not_ready_says_why(page):
     chromium.wait_for("document.getElementById('state').textContent === 'not ready: the disk is full'")
 
 
+def test_what_the_service_warns_of_stands_above_the_policies(page):
+    chromium, server = page
+    server.answers["/v1/status"] |= {"warnings": ["The policy old cannot be rebuilt."]}
+    chromium.run("document.getElementById('range').dispatchEvent(new Event('change'))")
+    chromium.wait_for("document.getElementById('warnings').innerText === 'The policy old cannot be rebuilt.'")
+
+
 def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(chromium):
     with stub(answers(time.time()), key="ebk_right") as server:
         chromium.asked.clear()

@@ -3,6 +3,7 @@
 import { element, lines, short, spectrum } from "./chart.js";
 
 const PAUSE = 5000;
+const LONGEST = 15000; // milliseconds that an answer may take
 const STORE = "eigenbandits-key";
 const OPEN_AT_FIRST = 4;
 const POINTS = 90;
@@ -20,7 +21,8 @@ class Refused extends Error {
 
 async function ask(path) {
   const key = sessionStorage.getItem(STORE);
-  const answer = await fetch(path, { headers: key ? { Authorization: `Bearer ${key}` } : {}, cache: "no-store" });
+  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(LONGEST) });
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, body.error?.message ?? `The service answered with status ${answer.status}.`);
   return body;
@@ -88,7 +90,12 @@ function showService(status, from, to) {
     ["decided at once, mean", short(status.batch?.decide_mean ?? null)],
     ["version", String(status.version)],
   ]);
+  warn(find("warnings"), status.warnings);
   latencyChart(find("latency"), "", "Latency inside the service", from, to);
+}
+
+function warn(target, sentences) {
+  target.replaceChildren(...(sentences ?? []).map((text) => element("p", { class: "warning" }, text)));
 }
 
 /** Join buckets so that at most POINTS remain, whatever the range. */
@@ -149,7 +156,7 @@ function showDiagnostics(card, found) {
   card.rank.textContent = rank === null ? "–" : `${short(rank)} of ${short(found.dim)}`;
   const [name, rest] = binds(found);
   card.binds.replaceChildren(element("strong", {}, name), rest);
-  card.warnings.replaceChildren(...(found.warnings ?? []).map((text) => element("p", { class: "warning" }, text)));
+  warn(card.warnings, found.warnings);
   spectrum(card.spectrum, { values: found.spectrum, rank });
 }
 
