@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -26,6 +27,8 @@ def command(
 ) -> None:
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
+    from eigenbandits.serve.errors import StorageError
+    from eigenbandits.serve.hosted import Unrepeatable
     from eigenbandits.serve.storage import InUseError, database_of
     from eigenbandits.serve.verify import differences
 
@@ -39,9 +42,13 @@ def command(
         return
     if verify:
         wrong = 0
-        for line, same in differences(database):
-            typer.echo(line)
-            wrong += not same
+        try:
+            for line, same in differences(database):
+                typer.echo(line)
+                wrong += not same
+        except (ValueError, StorageError, Unrepeatable) as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(1) from error
         raise typer.Exit(1 if wrong else 0)
     logs.to_stderr(settings.log_level)
     server = Server(settings)
@@ -56,8 +63,9 @@ def command(
 
 def _shown(name: str, value: Any) -> str:
     """Return a setting for people to read; an address may hold a password."""
-    if name == "database" and "@" in str(value):
-        return "postgresql://…@" + str(value).rpartition("@")[2]
+    if name == "database" and value:
+        parts = urlsplit(str(value))
+        return f"postgresql://{parts.hostname or ''}{parts.path}"
     return str(value)
 
 

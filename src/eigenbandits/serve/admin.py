@@ -18,6 +18,9 @@ from eigenbandits.serve.journal import Journal
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.specs import Spec
 
+# How many items, those that were replaced or removed counted in, a catalogue may have had for each that it may have:
+# they are kept for the decisions that were offered them.
+_SLOTS_PER_ITEM = 4
 # What a task does to memory once its transaction is on disk, and the answer that it gives.
 Afterwards = Callable[[], Any]
 
@@ -66,7 +69,7 @@ class Admin:
             engine.broken.pop(name, None)
             engine.publish({id_: one for id_, one in engine.policies.items() if id_ != gone})
             engine.database.drop_snapshots(journal.connection, gone)
-            engine.metrics.forget(name)
+            engine.forget(gone, name)
 
         return publish
 
@@ -124,6 +127,9 @@ class Admin:
         held = found.held(ids)
         if len(found.slot_of) + len(ids) - len(held) > self._settings.max_items:
             message = f"The catalogue would have more than {self._settings.max_items} items; delete some first."
+            raise Refusal(409, "too_many_items", message, "ids")
+        if len(found.names) + len(ids) > _SLOTS_PER_ITEM * self._settings.max_items:
+            message = "Too many items of this catalogue were replaced or removed over time; create a new catalogue."
             raise Refusal(409, "too_many_items", message, "ids")
         self._insert(journal, found, ids, array, version)
         journal.remove_items(found.id, version, held)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -20,8 +20,8 @@ from eigenbandits.serve.front import Front
 from eigenbandits.serve.routes import catalogues, decisions, keys, looking, policies
 
 _WORDS = {
-    404: ("unknown_path", "There is nothing at this path; /docs lists what there is."),
-    405: ("wrong_method", "This path does not take this method; /docs says which it takes."),
+    404: ("unknown_path", "There is nothing at this path; /openapi.json lists what there is."),
+    405: ("wrong_method", "This path does not take this method; /openapi.json says which it takes."),
     415: ("unsupported_media_type", "The media type is not understood; expected application/json."),
 }
 # Named in the document by the routes that read their bodies themselves.
@@ -30,7 +30,8 @@ _NAMED: tuple[type[BaseModel], ...] = (models.Decide, models.DecideBatch, models
 
 def create_app(engine: Engine) -> Front:
     """Return the ASGI application of a service."""
-    app = FastAPI(title="eigenbandits", version=eigenbandits.__version__, redoc_url=None)
+    # No page for trying things out: it would load scripts from elsewhere into the place where the page keeps its key.
+    app = FastAPI(title="eigenbandits", version=eigenbandits.__version__, docs_url=None, redoc_url=None)
     context = Context(engine)
     for routes in (
         decisions.router(),
@@ -42,24 +43,22 @@ def create_app(engine: Engine) -> Front:
         app.include_router(routes)
 
     @app.exception_handler(Refusal)
-    async def refused(request: Request, refusal: Refusal) -> JSONResponse:
-        return JSONResponse(refusal.body(), refusal.status, refusal.headers())
+    async def refused(request: Request, refusal: Refusal) -> Response:
+        return _answer(refusal)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(_first(error).body(), 400)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return _answer(_first(error))
 
     @app.exception_handler(HTTPException)
-    async def failed(request: Request, error: HTTPException) -> JSONResponse:
+    async def failed(request: Request, error: HTTPException) -> Response:
         code, message = _WORDS.get(error.status_code, ("invalid_request", "The request cannot be read."))
-        headers = dict(error.headers or {})
-        return JSONResponse(Refusal(error.status_code, code, message).body(), error.status_code, headers)
+        return _answer(Refusal(error.status_code, code, message), dict(error.headers or {}))
 
     @app.exception_handler(Exception)
-    async def broken(request: Request, error: Exception) -> JSONResponse:
+    async def broken(request: Request, error: Exception) -> Response:
         # The exception goes on to the door, which logs it.
-        refusal = internal()
-        return JSONResponse(refusal.body(), refusal.status)
+        return _answer(internal())
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -68,6 +67,12 @@ def create_app(engine: Engine) -> Front:
 
     app.openapi = document  # type: ignore[method-assign]
     return Front(engine, app, context.close)
+
+
+def _answer(refusal: Refusal, headers: dict[str, str] | None = None) -> Response:
+    # In ASCII: what a caller sent, and is told of, may hold what cannot be encoded.
+    body = json.dumps(refusal.body())
+    return Response(body, refusal.status, refusal.headers() | (headers or {}), "application/json")
 
 
 def _first(error: RequestValidationError) -> Refusal:

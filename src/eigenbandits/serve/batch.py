@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from eigenbandits.serve.errors import Refusal, StorageError, internal, invalid, unknown
-from eigenbandits.serve.hosted import DECIDE, LEARN, Hosted, pack_range, pack_rewards, parts
+from eigenbandits.serve.hosted import DECIDE, EXPIRE, LEARN, Hosted, pack_range, pack_rewards, parts
 from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report, deliver
 from eigenbandits.serve.journal import BUCKET, Head, Journal
 from eigenbandits.serve.metrics import Metrics
@@ -80,6 +80,7 @@ class Batch:
             learned, total = self._report(hosted, reports) if reports else (0, 0.0)
             if chosen or learned:
                 self._close(hosted, chosen, learned, total, 0)
+        self._before = ()
 
     def settle(self, hosted: Hosted, overdue: list[int], through: int) -> None:
         """End decisions that have waited too long: with the default reward, or with none."""
@@ -89,15 +90,17 @@ class Batch:
         head.expired_through = through
         kind = EXPIRED if reward is None else DEFAULT
         self._add_rewards(hosted, dict.fromkeys(overdue, reward), kind)
-        if reward is None:
+        if reward is None and overdue:
             for number in overdue:
                 hosted.forget(number)
+            # The policy learns nothing from it; what the log says is that their sets are not needed any more.
+            self._add_event(hosted, EXPIRE, pack_rewards(overdue, [0.0] * len(overdue)))
             head.expired += len(overdue)
-        elif overdue:
+        elif reward is not None and overdue:
             self._learn(hosted, overdue, [reward] * len(overdue), [])
             head.defaults += len(overdue)
         self.after.append(lambda: self.metrics.rewards.labels(hosted.name, kind).inc(len(overdue)))
-        self._close(hosted, 0, 0, 0.0, len(overdue))
+        self._close(hosted, 0, 0, 0.0, 0 if reward is None else len(overdue))
 
     def _close(self, hosted: Hosted, chosen: int, learned: int, total: float, defaults: int) -> None:
         hosted.head.last_at = self.now
@@ -117,7 +120,7 @@ class Batch:
     # Choosing
 
     def _decide(self, hosted: Hosted, asks: list[Ask]) -> int:
-        asks = [ask for ask in asks if self._fits(hosted, ask)]
+        asks = self._fitting(hosted, asks)
         known = self._known(hosted, asks)
         # The place of each new set among those to choose from; a request id that comes twice has one place.
         places: dict[str, int] = {}
@@ -143,20 +146,21 @@ class Batch:
             self.outcomes.append((ask, [answers[one] if isinstance(one, int) else one for one in plan]))
         return len(answers)
 
-    def _fits(self, hosted: Hosted, ask: Ask) -> bool:
+    def _fitting(self, hosted: Hosted, asks: list[Ask]) -> list[Ask]:
         """Refuse what has another length than the vectors that came first, which may be in this very batch."""
-        catalogue = hosted.catalogue
-        if catalogue is not None:
-            return True
-        dim = hosted.dim
-        for asked in ask.sets:
-            width = asked.actions(None).shape[1]
-            dim = width if dim is None else dim
-            if width != dim:
-                message = f"The actions have vectors of length {width}; this policy takes vectors of length {dim}."
+        if hosted.catalogue is not None:
+            return asks
+        dim, fitting = hosted.dim, []
+        for ask in asks:
+            widths = [asked.actions(None).shape[1] for asked in ask.sets]
+            wanted = widths[0] if dim is None else dim
+            if any(width != wanted for width in widths):
+                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {wanted}."
                 self.outcomes.append((ask, invalid(message, "actions", "wrong_dimension")))
-                return False
-        return True
+            else:
+                dim = wanted
+                fitting.append(ask)
+        return fitting
 
     def _known(self, hosted: Hosted, asks: list[Ask]) -> dict[str, Answer]:
         wanted = {request for ask in asks for request in ask.requests if request is not None}
@@ -270,6 +274,9 @@ class Batch:
         deliver(self.outcomes)
         for count in self.after:
             count()
+        # Later batches may hold on to this one for what it has settled and answered; the rest is done with.
+        for done in (self.events, self.decisions, self.rewards, self.history, self.outcomes, self.after):
+            done.clear()
 
 
 def write(batches: Sequence[Batch], journal: Journal) -> None:

@@ -49,6 +49,7 @@ class Catalogue:
     centred: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
     added: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     removed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _sorted: tuple[dict[str, int], list[str]] | None = None
 
     def slots_of(self, ids: Sequence[Any]) -> Slots:
         """Return the slots of items by their ids."""
@@ -91,6 +92,12 @@ class Catalogue:
         gone = set(ids)
         self.slot_of = {id_: slot for id_, slot in self.slot_of.items() if id_ not in gone}
         self.version = version
+
+    def sorted_ids(self) -> list[str]:
+        """Return the ids of all items in their order; sorted once for each version."""
+        if self._sorted is None or self._sorted[0] is not self.slot_of:
+            self._sorted = self.slot_of, sorted(self.slot_of)
+        return self._sorted[1]
 
     def held(self, ids: Sequence[str]) -> list[int]:
         """Return the slots of those of some items that there are."""

@@ -36,6 +36,7 @@ class Committer:
         self._error: Exception | None = None
         self._failed: list[Batch] = []
         self._closing = False
+        self._begun: float | None = None
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
 
     # For the writer
@@ -59,6 +60,11 @@ class Committer:
         with self._changed:
             self._raise()
             return [*self._writing, *self._waiting]
+
+    def busy_for(self) -> float:
+        """Return for how many seconds the present transaction has been on its way."""
+        begun = self._begun
+        return 0.0 if begun is None else time.monotonic() - begun
 
     def land(self) -> None:
         """Wait until everything that was sent is on disk; raise what kept it from getting there."""
@@ -97,7 +103,9 @@ class Committer:
                 if self._closing and not (self._waiting and self._error is None):
                     return
                 self._writing, self._waiting = self._waiting, []
+            self._begun = time.monotonic()
             error = self._write(self._writing)
+            self._begun = None
             with self._changed:
                 if error is not None:
                     self._error, self._failed = error, self._writing

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from eigenbandits.serve.admin import Admin
 from eigenbandits.serve.engine import Engine
@@ -16,6 +15,9 @@ from eigenbandits.serve.journal import Journal
 from eigenbandits.serve.models import Error
 from eigenbandits.serve.storage import Connection
 
+T = TypeVar("T")
+_MOST_READERS = 20
+
 
 class Context:
     """The engine, as routes use it."""
@@ -23,7 +25,9 @@ class Context:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.admin = Admin(engine)
-        self._lock = threading.Lock()
+        # A thread of its own: a database that hangs must not use up those that others need.
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._waiting = 0
         self._connection: Connection | None = None
 
     async def run(self, action: Callable[..., Any], *args: Any) -> Any:
@@ -37,23 +41,37 @@ class Context:
         except TimeoutError:
             raise unavailable("this took too long") from None
 
-    @contextmanager
-    def reading(self) -> Iterator[Journal]:
-        """Read from the database beside the writer; one at a time."""
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = self.engine.database.connect()
-                yield Journal(self._connection)
-            except StorageError as error:
-                self.close()
-                raise unavailable("its storage is not there") from error
+    async def read(self, action: Callable[[Journal], T]) -> T:
+        """Read from the database beside the writer, one after the other."""
+        if self._waiting >= _MOST_READERS:
+            raise unavailable("too many requests are reading")
+        self._waiting += 1
+        try:
+            reading = asyncio.get_running_loop().run_in_executor(self._reader, self._read, action)
+            return await asyncio.wait_for(reading, self.engine.settings.request_timeout)
+        except TimeoutError:
+            raise unavailable("its storage does not answer") from None
+        finally:
+            self._waiting -= 1
 
-    def close(self) -> None:
-        """Close the connection that reads."""
+    def _read(self, action: Callable[[Journal], T]) -> T:
+        try:
+            if self._connection is None:
+                self._connection = self.engine.database.connect()
+            return action(Journal(self._connection))
+        except StorageError as error:
+            self._disconnect()
+            raise unavailable("its storage is not there") from error
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def close(self) -> None:
+        """Close the connection that reads."""
+        self._reader.shutdown(wait=False, cancel_futures=True)
+        self._disconnect()
 
 
 def may_fail(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -36,6 +37,8 @@ _TICK, _RETRY = 0.2, 0.5
 # How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer's answer
 # and the writer for requests, so they must take turns more often than by default.
 _SWITCH = 0.0005
+# Seconds without a sign from the database after which the service says so, and for which it waits for it at the end.
+_QUIET, _PATIENCE = 3.0, 60.0
 
 
 class Engine:
@@ -53,12 +56,13 @@ class Engine:
         self.database = database
         self.metrics = metrics if metrics is not None else Metrics()
         self.clock = clock if clock is not None else Clock()
-        self.keys = KeyRing()
+        self.keys = KeyRing(may_be_open=settings.loopback)
         self.policies: dict[int, Hosted] = {}
         self.catalogues: dict[str, Catalogue] = {}
         # Policies that neither the log nor a snapshot leads to, by name; the others go on without them.
         self.broken: dict[str, int] = {}
-        self.reasons: list[str] = ["the service is starting"]
+        self._state = "the service is starting"
+        self._beat = time.monotonic()
         self.failure: Exception | None = None
         self._names: dict[str, Hosted] = {}
         self._queue: SimpleQueue[Job] = SimpleQueue()
@@ -73,6 +77,15 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     # For requests
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the service does not decide and learn; empty while it does."""
+        if self._state:
+            return [self._state]
+        # Not told by anybody: a database that neither answers nor fails.
+        quiet = max(time.monotonic() - self._beat - _TICK, self._committer.busy_for())
+        return ["its storage does not answer"] if quiet > _QUIET else []
 
     def named(self, name: str) -> Hosted:
         """Return a policy by its name."""
@@ -92,8 +105,8 @@ class Engine:
         self._queue.put(job)
 
     def _refuse_unless_ready(self) -> None:
-        if self.reasons:
-            raise unavailable(self.reasons[0])
+        for reason in self.reasons:
+            raise unavailable(reason)
 
     # Life
 
@@ -112,13 +125,17 @@ class Engine:
 
     def stop(self) -> None:
         """Finish what is waiting, take snapshots, and close the database."""
-        self.reasons = ["the service is shutting down"]
+        self._state = "the service is shutting down"
         self._stopping.set()
         # Something that nobody waits for, to wake the writer with.
         wake = Task(lambda journal: None)
         wake.future.cancel()
         self._queue.put(wake)
-        self._thread.join()
+        # Not for ever: a database that hangs must not keep the process from ending. What was acknowledged is safe.
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            tell("the writer does not end; left behind", logging.ERROR)
+            return
         self._committer.close()
         self.beside.shutdown()
         self.database.release()
@@ -145,7 +162,7 @@ class Engine:
     def _lost(self, error: Exception) -> None:
         """Say that the database or the disk is not there, turn away those who wait, and try again a little later."""
         if not self._stopping.is_set():
-            self.reasons = [AWAY]
+            self._state = AWAY
         self.metrics.storage_errors.inc()
         self.metrics.ready.set(0)
         tell("storage failed", logging.ERROR, reason=str(error))
@@ -187,6 +204,7 @@ class Engine:
         journal = self._reading = Journal(self.database.connect())
         self._committer.begin(self._writing)
         self.reload_keys()
+        # Before the catalogues, which then hold every item that a decision names.
         rows = journal.policies()
         known = self.policies
         self.catalogues = {one.name: one for one in journal.catalogues()}
@@ -197,8 +215,11 @@ class Engine:
                 hosted.catalogue = self.catalogues[hosted.spec.catalogue]
         # Not even a clock that was set back may let the log's times go backwards.
         self.clock.at_least(max((row[4].last_at for row in rows), default=0.0))
+        # It may be there to read from and full.
+        self.write(lambda journal: journal.try_writing())
         if not self._stopping.is_set():
-            self.reasons = []
+            self._beat = time.monotonic()
+            self._state = ""
             self.metrics.ready.set(1)
             tell("ready", policies=len(self.policies))
         self._begun.set()
@@ -209,6 +230,8 @@ class Engine:
         found = {}
         for row in rows:
             self.broken.pop(row[1], None)
+            # A snapshot ahead of the log is of another history, from before a backup was put back.
+            self.database.drop_snapshots(self._reading.connection, row[0], row[4].position)
             try:
                 found[row[0]] = recovery.load(self.database, self._reading, row, self.catalogues)
             except Unrepeatable as error:
@@ -225,6 +248,11 @@ class Engine:
         self.policies = policies
         self._names = {hosted.name: hosted for hosted in policies.values()}
 
+    def forget(self, policy: int, name: str) -> None:
+        """Drop what is known of a policy that was deleted."""
+        self._upkeep.forget(policy)
+        self.metrics.forget(name)
+
     def reload_keys(self) -> None:
         """Take the keys of the database, where the command line may have changed them."""
         assert self._reading is not None
@@ -233,6 +261,7 @@ class Engine:
     # The work
 
     def _step(self) -> None:
+        self._beat = time.monotonic()
         jobs = self._waiting(_TICK)
         if jobs:
             self._apply(jobs)
@@ -291,8 +320,13 @@ class Engine:
                 self.metrics.count_batch("decide", sum(isinstance(job, Ask) for job in jobs))
                 self.metrics.count_batch("reward", sum(isinstance(job, Report) for job in jobs))
                 return
-            refuse(failure.jobs, failure.refusal)
             jobs = [job for job in jobs if job not in failure.jobs]
+            if len(failure.jobs) == 1:
+                refuse(failure.jobs, failure.refusal)
+            else:
+                # One of them is to blame; the others shall not suffer for it.
+                for job in failure.jobs:
+                    self._apply_batch([job])
 
     def transact(self, action: Callable[[Batch], Any]) -> PolicyFailure | None:
         """Let a batch do something in memory, then send it to the disk; return what a policy failed in."""
@@ -303,6 +337,8 @@ class Engine:
             self._committer.send(batch)
         except PolicyFailure as failure:
             tell("a policy failed", logging.WARNING, trace=failure.refusal.status >= 500)
+            for hosted in batch.touched:
+                hosted.dirty = True
             self.land()
             self._load_again(batch.touched)
             return failure
@@ -326,8 +362,6 @@ class Engine:
             return action(self._writing)
 
     def _load_again(self, touched: Sequence[Hosted]) -> None:
-        for hosted in touched:
-            hosted.dirty = True
         assert self._reading is not None
         wanted = {hosted.id for hosted in touched}
         fresh = self._load([row for row in self._reading.policies() if row[0] in wanted])

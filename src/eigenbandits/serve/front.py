@@ -27,7 +27,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Handler = Callable[[str, str, dict[str, str], bytes], Awaitable[bytes]]
 
-_OPEN = ("/health", "/ready", "/", "/openapi.json", "/docs", "/favicon.ico")
+_OPEN = ("/health", "/ready", "/", "/openapi.json", "/favicon.ico")
+# Bytes of a body that are put up with where none is wanted.
+_NO_BODY = 4096
 _ONLY_ADMIN_READS = ("/export", "/snapshot")
 
 
@@ -79,8 +81,8 @@ class Front:
         endpoint, name = "other", ""
         try:
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-            self._admit(method, path, headers)
-            body = await self._body(path, headers, receive)
+            needs = self._admit(method, path, headers)
+            body = await self._body(self._most(method, path, needs), headers, receive)
             handler, name = self._hot(method, path)
             if handler is not None:
                 endpoint = path.split("/", 4)[4]
@@ -118,41 +120,44 @@ class Front:
         name, _, rest = path[len("/v1/policies/") :].partition("/")
         return self.handlers.get(rest), name
 
-    def _admit(self, method: str, path: str, headers: dict[bytes, str]) -> None:
-        """Check who asks, whether they may, and how often they came; raise `Refusal` where something is wrong."""
+    def _admit(self, method: str, path: str, headers: dict[bytes, str]) -> str | None:
+        """Check who asks, whether they may, and how often they came; return the scope that was needed."""
         scope = scope_for(method, path, self._settings.open_metrics)
         if self._engine.keys.open:
             _from_this_machine(headers)
-        if scope == "":
-            return
-        caller = self._engine.keys.check(headers.get(b"authorization"), scope)
-        self._limit.take(caller, time.monotonic())
+        if scope != "":
+            caller = self._engine.keys.check(headers.get(b"authorization"), scope)
+            self._limit.take(caller, time.monotonic())
+        return scope
 
-    async def _body(self, path: str, headers: dict[bytes, str], receive: Receive) -> bytes:
-        large = path.startswith("/v1/catalogues/")
-        most = self._settings.max_catalogue_bytes if large else self._settings.max_body_bytes
+    def _most(self, method: str, path: str, scope: str | None) -> int:
+        """Return how large the body of a request may be: where none is wanted, next to nothing."""
+        if scope == "" or method not in ("POST", "PUT"):
+            return _NO_BODY
+        large = scope == "admin" and path.startswith("/v1/catalogues/")
+        return self._settings.max_catalogue_bytes if large else self._settings.max_body_bytes
+
+    async def _body(self, most: int, headers: dict[bytes, str], receive: Receive) -> bytes:
         length = headers.get(b"content-length", "0")
         if not length.isdecimal() or int(length[:20]) > most:
             raise _too_large(most)
         chunks: list[bytes] = []
         size, more = 0, True
-        while more:
-            message = await self._next(receive)
-            chunks.append(message.get("body", b""))
-            size, more = size + len(chunks[-1]), message.get("more_body", False)
-            if size > most:
-                raise _too_large(most)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-    async def _next(self, receive: Receive) -> Message:
+        # A large body may take longer, but a caller must keep at it: so many bytes in so many seconds.
+        patience = self._settings.request_timeout * (1.0 + int(length[:20]) / self._settings.max_body_bytes)
         try:
-            async with asyncio.timeout(self._settings.request_timeout):
-                message = await receive()
+            async with asyncio.timeout(patience):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refusal(400, "invalid_request", "The connection ended before the body did.")
+                    chunks.append(message.get("body", b""))
+                    size, more = size + len(chunks[-1]), message.get("more_body", False)
+                    if size > most:
+                        raise _too_large(most)
         except TimeoutError:
             raise unavailable("the body of the request did not arrive in time") from None
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "invalid_request", "The connection ended before the body did.")
-        return message
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def logger_wants(status: int) -> bool:

@@ -19,9 +19,11 @@ from eigenbandits.serve.sets import AskedSet, Inline, decode
 from eigenbandits.serve.specs import Spec
 from eigenbandits.subspace.base import Subspace
 
-DECIDE, LEARN = "decide", "learn"
+DECIDE, LEARN, EXPIRE = "decide", "learn", "expire"
 # Open decisions are kept in memory up to this many bytes for each policy; older ones are read from the log again.
 _REMEMBERED = 32 * 2**20
+# Bytes that an open decision takes beside its vectors.
+_OVERHEAD = 500
 # Numbers that are looked at in one go: enough to be quick, not so many that memory runs out.
 _AT_ONCE = 4_000_000
 _RANGE = struct.Struct("<qq")
@@ -92,7 +94,8 @@ class Hosted:
     def remember(self, number: int, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
         self._open[number] = Decision(decision.index, decision.action, decision.round, 0.0, 0.0, center=decision.center)
-        if len(self._open) * 8 * len(decision.action) > _REMEMBERED:
+        vectors = 1 if decision.center is None else 2
+        if len(self._open) * (8 * vectors * len(decision.action) + _OVERHEAD) > _REMEMBERED:
             self._open.popitem(last=False)
 
     def is_open(self, number: int) -> bool:
@@ -116,6 +119,8 @@ class Hosted:
         """Return a decision as `choose` made it, as far as learning needs it."""
         center = None
         if self.policy.subspace.center == "set":
+            if isinstance(asked, Inline) and asked.chosen_only:
+                raise Unrepeatable("a decision that was pruned is to be learned from")
             actions = inputs.as_actions(asked.actions(self.catalogue), self.dim, dtype=self.policy.dtype)
             center = self.policy.subspace.set_center(actions)
         action = np.array(asked.row(self.catalogue, chosen), dtype=self.policy.dtype)
@@ -131,14 +136,19 @@ class Hosted:
         that were made then hold, since they are what was shown and rewarded.
         """
         different = 0
-        for _, kind, content in journal.events(self.id, after):
+        for _, kind, content in journal.events(self.id, after, self.head.position):
             if kind == DECIDE:
-                different += self._replay_choices(journal, *_RANGE.unpack(content))
-            else:
-                numbers, rewards = unpack_rewards(content)
+                first, count = _RANGE.unpack(content)
+                different += self._replay_choices(journal, first, count)
+                self.since_snapshot += count
+                continue
+            numbers, rewards = unpack_rewards(content)
+            self.since_snapshot += len(numbers)
+            if kind == LEARN:
                 self.learn(self.settle(numbers, journal), rewards)
-        # What was settled without an event, by running out of time, must not be taken for open.
-        self._open.clear()
+            else:
+                for number in numbers:
+                    self.forget(number)
         return different
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,12 +78,11 @@ def _settle_all(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
 
 def _settle(future: asyncio.Future[Any] | Future[Any], result: Any) -> None:
     # Who has given up waiting, or was told of a failure already, is not told again.
-    if future.done():
-        return
-    if isinstance(result, Exception):
-        future.set_exception(result)
-    else:
-        future.set_result(result)
+    with suppress(InvalidStateError, asyncio.InvalidStateError):
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
 
 def refuse(jobs: Iterable[Job], refusal: Refusal) -> None:

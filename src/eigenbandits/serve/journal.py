@@ -59,6 +59,11 @@ class Journal:
         self.connection.execute("UPDATE meta SET value = ? WHERE name = 'last_id'", (str(last + 1),))
         return last + 1
 
+    def try_writing(self) -> None:
+        """Write something of the size of a batch and take it back; fails where there is no room for it."""
+        self.connection.execute("INSERT INTO meta VALUES ('trial', ?) ON CONFLICT DO NOTHING", ("x" * 2**18,))
+        self.connection.execute("DELETE FROM meta WHERE name = 'trial'")
+
     # Policies
 
     def policies(self) -> list[PolicyRow]:
@@ -93,10 +98,11 @@ class Journal:
         """Append batches to the logs: policy, position, kind and content of each."""
         self.connection.many("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
 
-    def events(self, policy: int, after: int) -> Iterator[tuple[int, str, bytes]]:
-        """Give position, kind and content of the batches after a position, in order."""
-        sql = "SELECT position, kind, content FROM events WHERE policy = ? AND position > ? ORDER BY position LIMIT ?"
-        while rows := self.connection.execute(sql, (policy, after, _AT_ONCE)):
+    def events(self, policy: int, after: int, through: int) -> Iterator[tuple[int, str, bytes]]:
+        """Give position, kind and content of the batches after a position and up to another, in order."""
+        sql = "SELECT position, kind, content FROM events WHERE policy = ? AND position > ? AND position <= ? "
+        sql += "ORDER BY position LIMIT ?"
+        while rows := self.connection.execute(sql, (policy, after, through, _AT_ONCE)):
             for position, kind, content in rows:
                 yield position, kind, bytes(content)
             after = rows[-1][0]
@@ -132,23 +138,14 @@ class Journal:
         rows = self._in("SELECT number, reward, kind FROM rewards WHERE policy = ? AND number IN", policy, numbers)
         return {number: (reward, kind) for number, reward, kind in rows}
 
-    def overdue(self, policy: int, after: int, before: float, limit: int) -> list[Row]:
-        """Return number and reward (None where there is none) of the decisions after a number made before a time."""
+    def next_open(self, policy: int, after: int, limit: int) -> list[Row]:
+        """Return number, time and kind of reward (None where there is none) of the decisions that follow a number."""
         sql = (
-            "SELECT d.number, r.kind FROM decisions d "
+            "SELECT d.number, d.decided_at, r.kind FROM decisions d "
             "LEFT JOIN rewards r ON r.policy = d.policy AND r.number = d.number "
-            "WHERE d.policy = ? AND d.number > ? AND d.decided_at <= ? ORDER BY d.number LIMIT ?"
+            "WHERE d.policy = ? AND d.number > ? ORDER BY d.number LIMIT ?"
         )
-        return self.connection.execute(sql, (policy, after, before, limit))
-
-    def prunable(self, policy: int, after: int, through: int, limit: int) -> list[Row]:
-        """Return number, row chosen, set and kind of reward of decisions in a range."""
-        sql = (
-            "SELECT d.number, d.chosen, d.content, r.kind FROM decisions d "
-            "LEFT JOIN rewards r ON r.policy = d.policy AND r.number = d.number "
-            "WHERE d.policy = ? AND d.number > ? AND d.number <= ? ORDER BY d.number LIMIT ?"
-        )
-        return self.connection.execute(sql, (policy, after, through, limit))
+        return self.connection.execute(sql, (policy, after, limit))
 
     def replace_sets(self, policy: int, rows: Sequence[tuple[bytes, int]]) -> None:
         """Put smaller sets in the place of those that are not needed any more."""

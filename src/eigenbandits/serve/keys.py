@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eigenbandits.serve.errors import Refusal, invalid
+from eigenbandits.serve.errors import Refusal, invalid, unavailable
 
 SCOPES = ("decide", "reward", "admin")
 _PREFIX = "ebk_"
@@ -49,18 +49,28 @@ class KeyRing:
     """The keys that are valid now.
 
     Without any key, not even a revoked one, everything is open; who revokes the last key closes the door, not opens it.
+    Until the keys are known nobody gets in.
+
+    Parameters
+    ----------
+    may_be_open
+        Whether the door may be open at all.
     """
 
-    def __init__(self, keys: Iterable[Key] = ()) -> None:
-        self.open = True
+    def __init__(self, may_be_open: bool = True) -> None:
+        self.known = False
+        self.empty = False
+        self.open = False
+        self._may_be_open = may_be_open
         self._valid: dict[str, Key] = {}
-        self.replace(keys)
 
     def replace(self, keys: Iterable[Key]) -> None:
         """Take the keys of the database."""
-        known = list(keys)
-        self._valid = {key.id: key for key in known if key.revoked_at is None}
-        self.open = not known
+        found = list(keys)
+        self._valid = {key.id: key for key in found if key.revoked_at is None}
+        self.empty = not found
+        self.open = self._may_be_open and self.empty
+        self.known = True
 
     def check(self, header: str | None, scope: str | None) -> str:
         """Return the id of the caller's key; raise `Refusal` where it is missing, wrong or not good for the scope.
@@ -74,6 +84,8 @@ class KeyRing:
         """
         if self.open:
             return ""
+        if not self.known:
+            raise unavailable("its keys are not known yet")
         if not header:
             raise Refusal(401, "missing_key", "This needs a key; send it as 'Authorization: Bearer ebk_…'.")
         scheme, _, text = header.partition(" ")

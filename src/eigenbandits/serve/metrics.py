@@ -114,7 +114,7 @@ class Metrics:
 
     def forget(self, name: str) -> None:
         """Drop the labels of a policy that was deleted."""
-        for gauge in (self.pending, self.reward_mean, self.rank):
-            gauge.remove_by_labels({"policy": name})
+        for labelled in (self.pending, self.reward_mean, self.rank, self.decisions, self.rewards):
+            labelled.remove_by_labels({"policy": name})
         for endpoint in ("decide", "reward"):
             self._latest.pop((endpoint, name), None)

@@ -15,6 +15,7 @@ import uvicorn
 from eigenbandits.serve.app import create_app
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.engine import Engine
+from eigenbandits.serve.protocol import timed
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import database_of
 
@@ -41,7 +42,9 @@ class Server:
         """Open the database and the port; raise ValueError where that would let everybody in."""
         self.engine.start()
         try:
-            if self.engine.keys.open and not self.settings.loopback:
+            if not self.settings.loopback and not self.engine.keys.known:
+                raise ValueError("the database does not answer, so that nobody knows the keys; start it first.")
+            if not self.settings.loopback and self.engine.keys.empty:
                 raise ValueError(
                     f"host is {self.settings.host} and there is no key, so that everybody could get in; "
                     "create a key with `eigenbandits keys create`, or listen on 127.0.0.1."
@@ -60,6 +63,7 @@ class Server:
         self.http = uvicorn.Server(
             uvicorn.Config(
                 self._app,
+                http=timed(self.settings.request_timeout),
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -68,7 +72,6 @@ class Server:
                 limit_concurrency=self.settings.max_connections,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=int(self.settings.request_timeout) + 1,
-                h11_max_incomplete_event_size=65536,
             )
         )
 

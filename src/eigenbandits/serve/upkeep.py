@@ -8,12 +8,13 @@ import time
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from eigenbandits.serve import recovery
 from eigenbandits.serve.batch import Batch
 from eigenbandits.serve.errors import StorageError
-from eigenbandits.serve.hosted import Hosted
+from eigenbandits.serve.hosted import DECIDE, Hosted, unpack_rewards
 from eigenbandits.serve.journal import Head, Journal
 from eigenbandits.serve.logs import tell
 from eigenbandits.serve.sets import decode
@@ -35,9 +36,11 @@ class Upkeep:
         self._next = dict.fromkeys(("keys", "overdue", "tidy", "history"), 0.0)
         self._storing: Future[None] | None = None
         self._tidying: Future[None] | None = None
-        # When each policy's last snapshot was taken, and the position and number of the last two that were stored.
+        # For each policy: when its last snapshot was taken, the positions of the last two that were stored, and when
+        # the next of its decisions may be overdue.
         self._taken: dict[int, float] = {}
-        self._stored: dict[int, list[tuple[int, int]]] = {}
+        self._stored: dict[int, list[int]] = {}
+        self._wake: dict[int, float] = {}
 
     def look(self, journal: Journal) -> None:
         """Do what is due."""
@@ -46,9 +49,10 @@ class Upkeep:
             self._engine.reload_keys()
             self._watch_clock()
         if self._due("overdue", now, _OVERDUE):
-            for hosted in list(self._engine.policies.values()):
-                self._end_overdue(journal, hosted)
-                self._prune(journal, hosted)
+            for id_ in list(self._engine.policies):
+                # Looked up each time: one that has failed was loaded again.
+                self._end_overdue(journal, self._engine.policies[id_])
+                self._prune(journal, self._engine.policies[id_])
         if self._due("history", now, _HISTORY):
             before = self._engine.clock.now() - 86400.0 * self._engine.settings.history_days
             self._engine.write(lambda journal: journal.forget_history(before))
@@ -64,6 +68,11 @@ class Upkeep:
             if hosted.since_snapshot and not hosted.dirty:
                 self._store(hosted, replace(hosted.head), hosted.policy.state())
 
+    def forget(self, policy: int) -> None:
+        """Drop what is known of a policy that was deleted."""
+        for known in (self._taken, self._stored, self._wake):
+            known.pop(policy, None)
+
     def _due(self, what: str, now: float, every: float) -> bool:
         if now < self._next[what]:
             return False
@@ -77,20 +86,21 @@ class Upkeep:
             tell("the wall clock jumped; times to live go on in real time", logging.WARNING, seconds=round(jump, 1))
 
     def _end_overdue(self, journal: Journal, hosted: Hosted) -> None:
-        life = hosted.spec.time_to_live
-        if life is None or hosted.head.expired_through >= hosted.head.number:
+        life, now = hosted.spec.time_to_live, self._engine.clock.now()
+        if life is None or hosted.head.expired_through >= hosted.head.number or now < self._wake.get(hosted.id, 0.0):
             return
-        before = self._engine.clock.now() - life
         # Who is overdue is read from the log, which must know of every reward so far.
         self._engine.land()
-        while rows := journal.overdue(hosted.id, hosted.head.expired_through, before, _AT_ONCE):
-            numbers = [number for number, kind in rows if kind is None]
-            through = rows[-1][0]
-            if self._engine.transact(partial(Batch.settle, hosted=hosted, overdue=numbers, through=through)):
-                return
-            self._engine.land()
-            if len(rows) < _AT_ONCE:
-                return
+        rows = journal.next_open(hosted.id, hosted.head.expired_through, _AT_ONCE)
+        # Times go forward with the numbers: the first that is not due says when to look again.
+        due = list(takewhile(lambda row: row[1] <= now - life, rows))
+        self._wake[hosted.id] = rows[len(due)][1] + life if len(due) < len(rows) else 0.0
+        if due:
+            numbers = [number for number, _, kind in due if kind is None]
+            self._engine.transact(partial(Batch.settle, hosted=hosted, overdue=numbers, through=due[-1][0]))
+        if len(due) == _AT_ONCE:
+            # The rest follows once those who ask meanwhile have been answered.
+            self._next["overdue"] = 0.0
 
     # Snapshots
 
@@ -116,40 +126,45 @@ class Upkeep:
         self._engine.metrics.snapshot_age.set(oldest)
 
     def _store(self, hosted: Hosted, head: Head, state: dict[str, Any]) -> None:
-        content = recovery.pack(hosted.spec, state)
+        if hosted.id not in self._engine.policies:
+            return  # deleted meanwhile
         try:
+            content = recovery.pack(hosted.spec, state)
             self._engine.database.put_snapshot(hosted.id, head.position, content)
-        except StorageError as error:
+        except Exception as error:
             # Nothing is lost: the log goes back to the snapshot before.
             tell("snapshot failed", logging.ERROR, policy=hosted.name, reason=str(error))
             return
         hosted.snapshot_position = head.position
-        self._stored[hosted.id] = [*self._stored.get(hosted.id, []), (head.position, head.number)][-2:]
+        self._stored[hosted.id] = [*self._stored.get(hosted.id, []), head.position][-2:]
         tell("snapshot", logging.DEBUG, policy=hosted.name, position=head.position, bytes=len(content))
 
     def _prune(self, journal: Journal, hosted: Hosted) -> None:
-        """Keep of sets that came inline only the row chosen, once both snapshots are past them and they are settled."""
+        """Keep of sets that came inline only the row chosen, once they are settled and both snapshots are past that."""
         stored = self._stored.get(hosted.id, [])
         if hosted.spec.keep_sets or hosted.catalogue is not None or len(stored) < 2:
             return
-        head = hosted.head
-        rows = journal.prunable(hosted.id, head.pruned_through, stored[0][1], _AT_ONCE)
-        settled = []
-        for row in rows:
-            if row[3] is None:
-                break
-            settled.append(row)
-        if not settled:
+        older = stored[0]
+        if hosted.head.pruned_through >= older:
             return
-        smaller = [(decode(bytes(content)).pruned(chosen).encode(), number) for number, chosen, content, _ in settled]
-        through = settled[-1][0]
+        numbers: list[int] = []
+        through = older
+        for position, kind, content in journal.events(hosted.id, hosted.head.pruned_through, older):
+            if kind != DECIDE:
+                numbers += unpack_rewards(content)[0]
+            if len(numbers) >= _AT_ONCE:
+                through = position
+                self._next["overdue"] = 0.0
+                break
+        sets = journal.decisions_of(hosted.id, numbers)
+        smaller = [(decode(content).pruned(chosen).encode(), number) for number, (chosen, content) in sets.items()]
 
         def prune(journal: Journal) -> None:
             journal.replace_sets(hosted.id, smaller)
             journal.move_pruned(hosted.id, through)
 
         self._engine.write(prune)
-        head.pruned_through = through
+        hosted.head.pruned_through = through
 
     def _tidy(self) -> None:
         try:

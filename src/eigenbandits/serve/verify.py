@@ -23,8 +23,10 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
     blas = threadpool_limits(1, user_api="blas")
     try:
         journal = Journal(connection)
+        # In this order, so that every item is there that a decision names, even beside a server that goes on.
+        rows = journal.policies()
         catalogues = {one.name: one for one in journal.catalogues()}
-        for row in journal.policies():
+        for row in rows:
             quick = recovery.load(database, journal, row, catalogues)
             facts = f"{row[1]}: {row[4].number} decisions, {row[4].rewards} rewards, {row[4].position} batches"
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_right
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,7 +48,7 @@ def router(context: Context) -> APIRouter:
         name: Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], body: models.NewCatalogue, response: Response
     ) -> models.CatalogueInfo:
         """Create a catalogue with its first items; the very same again is answered with 200."""
-        ids, array = read(body, None)
+        ids, array = await asyncio.to_thread(read, body, None)
         summary, new = await context.run(admin.create_catalogue, name, ids, array, body.center, body.mean)
         response.status_code = 201 if new else 200
         return models.CatalogueInfo(**summary)
@@ -61,13 +63,14 @@ def router(context: Context) -> APIRouter:
         name: str, after: str = "", limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
     ) -> models.ItemPage:
         """List the ids of items, in their order, after an id."""
-        ids = sorted(id_ for id_ in admin.catalogue(name).slot_of if id_ > after)
-        return models.ItemPage(ids=ids[:limit])
+        ids = admin.catalogue(name).sorted_ids()
+        start = bisect_right(ids, after)
+        return models.ItemPage(ids=ids[start : start + limit])
 
     @routes.post("/{name}/items", responses=may_fail(404, 409))
     async def put_items(name: str, body: models.Items) -> models.Changed:
         """Add items, or replace those of the same ids."""
-        ids, array = read(body, admin.catalogue(name).dim)
+        ids, array = await asyncio.to_thread(read, body, admin.catalogue(name).dim)
         return models.Changed(**await context.run(admin.put_items, name, ids, array))
 
     @routes.post("/{name}/items/delete", responses=may_fail(404))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from eigenbandits.serve import models
+from eigenbandits.serve import models, vectors
 from eigenbandits.serve.context import Context, may_fail
+from eigenbandits.serve.journal import Journal
 
 
 def router(context: Context) -> APIRouter:
@@ -18,10 +19,9 @@ def router(context: Context) -> APIRouter:
         return models.MadeKey(**await context.run(context.admin.create_key, body.name, body.scopes))
 
     @routes.get("", responses=may_fail())
-    def list_keys() -> models.Keys:
+    async def list_keys() -> models.Keys:
         """List all keys, the revoked ones too."""
-        with context.reading() as journal:
-            keys = journal.keys()
+        keys = await context.read(Journal.keys)
         found = [
             models.KeyInfo(
                 id=key.id,
@@ -37,6 +37,6 @@ def router(context: Context) -> APIRouter:
     @routes.delete("/{id}", status_code=204, responses=may_fail(404))
     async def revoke_key(id: str) -> None:
         """Revoke a key, at once."""
-        await context.run(context.admin.revoke_key, id)
+        await context.run(context.admin.revoke_key, vectors.name(id, "id"))
 
     return routes

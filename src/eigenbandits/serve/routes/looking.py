@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import mimetypes
 import time
 from pathlib import Path
 
 from fastapi import APIRouter, Response
-from fastapi.responses import FileResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 import eigenbandits
@@ -72,19 +72,17 @@ def router(context: Context) -> APIRouter:
         """Return the metrics for Prometheus."""
         return Response(engine.metrics.page(engine.policies.values()), media_type=CONTENT_TYPE_LATEST)
 
+    files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
+
     @routes.get("/", include_in_schema=False)
     async def page() -> Response:
-        return _file("index.html")
+        return await part("index.html")
 
     @routes.get("/page/{name:path}", include_in_schema=False)
     async def part(name: str) -> Response:
-        return _file(name)
+        if name not in files:
+            raise Refusal(404, "unknown_path", "There is nothing here.")
+        media = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(files[name], media_type=media, headers=_HEADERS)
 
     return routes
-
-
-def _file(name: str) -> Response:
-    path = (PAGE / name).resolve()
-    if not path.is_relative_to(PAGE) or not path.is_file():
-        raise Refusal(404, "unknown_path", "There is nothing here.")
-    return FileResponse(path, headers=_HEADERS)

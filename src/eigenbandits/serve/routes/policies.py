@@ -69,13 +69,13 @@ def router(context: Context) -> APIRouter:
         return models.Diagnostics(policy=name, diagnostics=_plain(await context.run(look)))
 
     @routes.get("/{name}/history", responses=may_fail(404))
-    def history(
+    async def history(
         name: str, seconds: Annotated[float, Query(ge=1, le=1e9, allow_inf_nan=False)] = 3600.0
     ) -> models.History:
         """Return decisions and rewards over time."""
         hosted = engine.named(name)
-        with context.reading() as journal:
-            rows = journal.history(hosted.id, engine.clock.now() - seconds)
+        since = engine.clock.now() - seconds
+        rows = await context.read(lambda journal: journal.history(hosted.id, since))
         names = ("start", "decisions", "rewards", "reward_sum", "defaults")
         buckets = [models.Bucket(**dict(zip(names, row, strict=True))) for row in rows]
         return models.History(bucket_seconds=BUCKET, buckets=buckets)

@@ -67,8 +67,8 @@ class Database(ABC):
         """Give the position and content of the snapshots of a policy, newest first."""
 
     @abstractmethod
-    def drop_snapshots(self, connection: Connection, policy: int) -> None:
-        """Forget the snapshots of a policy."""
+    def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
+        """Forget the snapshots of a policy, those after a position."""
 
     def tidy(self) -> None:  # noqa: B027 - most databases look after themselves
         """Do what keeps the database small and quick; may run in any thread, now and then."""

@@ -25,6 +25,8 @@ class PostgresConnection(Connection):
         import psycopg
 
         self._error = psycopg.Error
+        # Mistakes of ours, which say nothing about the database.
+        self._mistakes = (psycopg.DataError, psycopg.ProgrammingError)
         try:
             # Autocommit: transactions begin and end where `Connection.transaction` says.
             self._raw = psycopg.connect(
@@ -48,7 +50,7 @@ class PostgresConnection(Connection):
             cursor = self._raw.execute(_dialect(sql), values)
             return cursor.fetchall() if sql.startswith("SELECT") else []
         except self._error as error:
-            raise StorageError(_brief(error)) from error
+            raise self._failure(error) from error
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one statement for many rows."""
@@ -56,7 +58,10 @@ class PostgresConnection(Connection):
             with self._raw.cursor() as cursor:
                 cursor.executemany(_dialect(sql), rows)
         except self._error as error:
-            raise StorageError(_brief(error)) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> Exception:
+        return RuntimeError(_brief(error)) if isinstance(error, self._mistakes) else StorageError(_brief(error))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -66,7 +71,7 @@ class PostgresConnection(Connection):
                 yield
         except self._error as error:
             self.rollback()
-            raise StorageError(_brief(error)) from error
+            raise self._failure(error) from error
         except BaseException:
             self.rollback()
             raise
@@ -152,6 +157,6 @@ class PostgresDatabase(Database):
         for position, content in connection.execute(sql, (policy,)):
             yield position, bytes(content)
 
-    def drop_snapshots(self, connection: Connection, policy: int) -> None:
+    def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
         """Delete the rows."""
-        connection.execute("DELETE FROM snapshots WHERE policy = ?", (policy,))
+        connection.execute("DELETE FROM snapshots WHERE policy = ? AND position > ?", (policy, after))

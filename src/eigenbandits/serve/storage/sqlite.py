@@ -84,7 +84,8 @@ class SqliteDatabase(Database):
     def connect(self) -> Connection:
         """Open the file, and create it where it is missing."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            # For nobody else on this machine: it holds the log and the hashes of the keys.
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / "snapshots").mkdir(exist_ok=True)
         except OSError as error:
             raise StorageError(f"the folder cannot be made ({error.strerror})") from error
@@ -105,6 +106,8 @@ class SqliteDatabase(Database):
             lock.close()
             raise InUseError(f"another server writes to {self.folder}; stop it first.") from None
         self._lock = lock
+        for left in (self.folder / "snapshots").glob(".*.eb.*"):
+            left.unlink(missing_ok=True)  # of a server that was killed while it wrote
 
     def release(self) -> None:
         """Unlock."""
@@ -122,7 +125,14 @@ class SqliteDatabase(Database):
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Write a file; keep the last two."""
         try:
-            write_whole(self.folder / "snapshots" / f"{policy}-{position}.eb", content)
+            folder = self.folder / "snapshots"
+            write_whole(folder / f"{policy}-{position}.eb", content)
+            # Its name must be on disk before an older one goes.
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
             for _, file in self._snapshot_files(policy)[2:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
@@ -136,10 +146,11 @@ class SqliteDatabase(Database):
             except OSError as error:
                 raise StorageError(str(error.strerror)) from error
 
-    def drop_snapshots(self, connection: Connection, policy: int) -> None:
+    def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
         """Remove the files."""
-        for _, file in self._snapshot_files(policy):
-            file.unlink(missing_ok=True)
+        for position, file in self._snapshot_files(policy):
+            if position > after:
+                file.unlink(missing_ok=True)
 
     def tidy(self) -> None:
         """Move what the write-ahead log holds into the database, beside the writer.
