@@ -154,8 +154,10 @@ def test_a_figure_has_its_panels(played):
     block = plate.chosen(None)[0]
     drawn = panels.draw(plate, [block], {block: results(out, block)})
     assert len(drawn.axes) == plate.panels == 10
-    titles = [axes.get_title() for axes in drawn.axes[:5]]
-    assert titles == ["m = 1", "m = 2", "m = 4", "m = 8", "m = 16"]
+    for axes, rank in zip(drawn.axes[:5], (1, 2, 4, 8, 16), strict=True):
+        mistakes = [mistakes_of(out, block, policy) for policy in ("OFUL", f"PSLB m={rank}")]
+        words = [f"{value:.1f}" if value < 10 else f"{value:.0f}" for value in mistakes]
+        assert axes.get_title() == f"m = {rank}\nOFUL {words[0]}, PSLB {words[1]}"
     assert all(len(axes.lines) == 2 for axes in drawn.axes)
 
 

@@ -24,7 +24,6 @@ VIEWS = {
 
 STRONG = (
     *(
-        "PSLB∩ m=1",
         "PSLB m=1",
         "PSLB m=16",
         "PSLB scaled m=16",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -60,67 +61,53 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]
                 axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color="0.4")
                 dress(axes, title, "", "")
             continue
-        pairs = {
-            "OFUL": (found, OFUL_PAPER),
-            "PSLB": (found, pslb_label(rank)),
-        }
-        _panel(above, "regret", pairs, looks, block)
-        dress(above, title, "", "regret (mistakes)" if place == 0 else "")
+        ends = _panel(above, "regret", found, rank, looks, block)
+        dress(above, f"{title}\n{ends}", "", "regret (mistakes)" if place == 0 else "")
         from_zero(above)
-        _panel(below, "accuracy", pairs, looks, block)
-        dress(below, "", "round", "accuracy" if place == 0 else "")
+        ends = _panel(below, "accuracy", found, rank, looks, block)
+        dress(below, ends, "round", "accuracy" if place == 0 else "")
         logarithmic(below.xaxis)
         below.set_ylim(0.0, 1.03)
     finish(made, [], looks, next(iter(results.values())), _BANDS)
-    caption(made, f"{plate.title}: {_words(plate, blocks, results)}")
+    # Some thirteen letters of the caption go on an inch.
+    wide = int(13 * made.get_size_inches()[0])
+    caption(made, textwrap.fill(f"{plate.title}: {_words(blocks, results)}", wide))
     return made
 
 
-def _panel(
-    axes: Axes,
-    column: str,
-    pairs: Mapping[str, tuple[Results, str]],
-    looks: Mapping[str, style.Style],
-    block: Block,
-) -> None:
+def _panel(axes: Axes, column: str, results: Results, rank: int, looks: Mapping[str, style.Style], block: Block) -> str:
+    """Draw one panel, and return where its lines end, in words."""
     ends = []
-    for place, (name, (results, policy)) in enumerate(pairs.items()):
+    for place, (name, policy) in enumerate({"OFUL": OFUL_PAPER, "PSLB": pslb_label(rank)}.items()):
         rounds, runs = runs_of(results, column, policy, block.name)
         ends.append(f"{name} {_number(column, float(runs[:, -1].mean()))}")
         if column == "accuracy":
             # Single models differ much from round to round; the paper draws them now and then, too.
             rounds, runs = stretched(rounds, runs, _STRETCHES)
-        line(axes, rounds, runs, looks[name], _BANDS, place, len(pairs))
-    axes.text(
-        *(0.03, 0.97) if column == "regret" else (0.97, 0.05),
-        "\n".join(ends),
-        transform=axes.transAxes,
-        va="top" if column == "regret" else "bottom",
-        ha="left" if column == "regret" else "right",
-        fontsize=8,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0},
-    )
+        line(axes, rounds, runs, looks[name], _BANDS, place, 2)
     axes.locator_params(axis="y", nbins=5)
     if column == "regret":
         axes.locator_params(axis="x", nbins=4)
+    return ", ".join(ends)
 
 
 def _number(column: str, value: float) -> str:
     return f"{100 * value:.1f} %" if column == "accuracy" else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def _words(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]) -> str:
+def _words(blocks: Sequence[Block], results: Mapping[Block, Results]) -> str:
     seeds = sorted({len(found.seeds) for found in results.values()})
     networks = "; ".join(dict.fromkeys(block.network for block in blocks))
-    over = f"mean ± standard error over {' or '.join(map(str, seeds))} seeds"
     layer = " ReLU layer, centred by set." if blocks[0].layer == "relu" else ""
-    apart = "; " if len(blocks) == 1 else ".\n"
-    return f"{over}.{layer} Numbers: the last round{apart}Network: {networks}"
+    over = f"mean ± standard error over {' or '.join(map(str, seeds))} seeds, numbers at the last round"
+    return f"{over}.{layer} Network: {networks}"
 
 
 def strong(table: Table, blocks: Sequence[Block], policies: Sequence[str]) -> Figure:
     """Draw the mistakes of many policies on many blocks, as a share of the rounds on a logarithmic axis."""
     need("lab", "matplotlib", what="Drawing a figure")
+    played = {line.policy for block in blocks for policy in policies if (line := table.get(block, policy))}
+    policies = [policy for policy in policies if policy in played]
     looks = style.styles(policies)
     made, (axes,) = style.figure(1, 1, width=9.0, height=0.42 * len(blocks) + 1.6)
     names = []
