@@ -125,7 +125,10 @@ def test_text_and_markdown_say_the_same():
         assert claim.finding(table).numbers in flat
     rows = [row for row in markdown.splitlines() if row.startswith("|")]
     assert all(row.endswith("|") for row in rows)
-    assert {row.count("|") for row in rows[: len(CLAIMS) + 2]} == {8}
+    # A number, three columns of words, the figure; the views that have not been run are left out.
+    assert {row.count("|") for row in rows[: len(CLAIMS) + 2]} == {6}
+    both = account.markdown(Table([*good("linear"), *good("relu")]))
+    assert {row.count("|") for row in both.splitlines()[4:12]} == {7}
 
 
 def test_tables_side_by_side():
@@ -134,7 +137,8 @@ def test_tables_side_by_side():
         ["centred by set / as they are", "MNIST, d = 100, ReLU"],
         ["PSLB m=1", "2.0 / 4,999"],
     ]
-    assert account.mistakes(Table(lines))[1][0] == "PSLB∩ m=1"
+    assert account.mistakes(Table(lines))[1][0] == "PSLB m=1"
+    assert list(account.sections(Table(good("linear")))) == ["Beside strong versions", "One thing changed at a time"]
     assert len(account.mistakes(Table(good("linear")))[0]) == 1 + len(GOOD)
 
 

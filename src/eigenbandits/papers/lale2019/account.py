@@ -69,17 +69,14 @@ def tally(table: Table) -> str:
 
 
 def claims_markdown(table: Table) -> str:
-    """Return the same as a table in Markdown."""
-    rows = [
-        f"| | claim | asked of the results | {' | '.join(VIEWS.values())} | figure |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for place, claim in enumerate(CLAIMS, 1):
-        found = [claim.finding(table, kind) for kind in VIEWS]
-        cells = [f"**{one.verdict}**: {one.numbers}" for one in found]
-        words = f"{claim.words} ({claim.where})"
-        rows.append(" | ".join([f"| {place}", words, claim.test, *cells, f"{claim.figure} |"]))
-    return "\n".join(rows)
+    """Return the same as a table in Markdown, without those views in which most claims have not been run."""
+    found = {kind: [claim.finding(table, kind) for claim in CLAIMS] for kind in VIEWS}
+    shown = [kind for kind in VIEWS if sum(one.verdict != NOT_RUN for one in found[kind]) > len(CLAIMS) // 2]
+    rows = [["", "claim", "asked of the results", *(VIEWS[kind] for kind in shown), "figure"]]
+    for place, claim in enumerate(CLAIMS):
+        words = [f"**{found[kind][place].verdict}**: {found[kind][place].numbers}" for kind in shown]
+        rows.append([str(place + 1), f"{claim.words} ({claim.where})", claim.test, *words, claim.figure])
+    return as_markdown(rows)
 
 
 def mistakes(table: Table) -> list[list[str]]:
@@ -87,7 +84,8 @@ def mistakes(table: Table) -> list[list[str]]:
     blocks = [block for block in all_blocks() if any(table.get(block, policy) for policy in STRONG)]
     rows = [["mistakes", *(block.title for block in blocks)]]
     for policy in STRONG:
-        rows.append([policy, *(_cell(table, block, policy) for block in blocks)])
+        if any(table.get(block, policy) for block in blocks):
+            rows.append([policy, *(_cell(table, block, policy) for block in blocks)])
     lengths = [next(found for policy in STRONG if (found := table.get(block, policy))) for block in blocks]
     rows.append(["rounds × seeds", *(f"{found.rounds:,} × {found.seeds}" for found in lengths)])
     return rows
@@ -108,7 +106,7 @@ def changed(table: Table) -> list[list[str]]:
     names: list[tuple[str, ...]] = [(OFUL_PAPER, "", OFUL_CLOSED)]
     kinds = ("paper", "intersection", "closed", "worst-case", "sharp")
     names += [tuple(pslb_label(m, group) for group in kinds) for m in ranks()]
-    blocks = [block for block in all_blocks() if table.get(block, OFUL_CLOSED)]
+    blocks = [block for block in all_blocks() if any(table.get(block, one) for row in names for one in row[1:])]
     return _side_by_side(table, "as run / intersection / closed form / worst-case radius / sharp radius", names, blocks)
 
 
@@ -151,21 +149,22 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
 
 
+def sections(table: Table) -> dict[str, list[list[str]]]:
+    """Return the tables that have something in them, by title."""
+    found = {
+        "Beside strong versions": mistakes(table),
+        "One thing changed at a time": changed(table),
+        "Behind a ReLU": uncentred(table),
+    }
+    return {title: rows for title, rows in found.items() if len(rows[0]) > 1}
+
+
 def markdown(table: Table) -> str:
     """Return all of it for the documentation."""
-    return "\n\n".join(
-        [
-            "### Claims",
-            tally(table).replace("\n", " "),
-            claims_markdown(table),
-            "### Beside strong versions",
-            as_markdown(mistakes(table)),
-            "### One thing changed at a time",
-            as_markdown(changed(table)),
-            "### Behind a ReLU",
-            as_markdown(uncentred(table)),
-        ]
-    )
+    parts = ["### Claims", tally(table).replace("\n", " "), claims_markdown(table)]
+    for title, rows in sections(table).items():
+        parts += [f"### {title}", as_markdown(rows)]
+    return "\n\n".join(parts)
 
 
 def update(page: str, name: str, content: str) -> str:
@@ -185,6 +184,4 @@ def update(page: str, name: str, content: str) -> str:
 
 def text(table: Table) -> str:
     """Return all of it for a terminal."""
-    return "\n\n".join(
-        [claims_text(table), *(as_text(rows) for rows in (mistakes(table), changed(table), uncentred(table)))]
-    )
+    return "\n\n".join([claims_text(table), *map(as_text, sections(table).values())])

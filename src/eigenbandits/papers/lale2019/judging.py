@@ -154,7 +154,7 @@ def magnitudes(view: View) -> Finding:
     least = min(found.values())
     # Orders of magnitude are at least two of them; one is something.
     word = HELD if least >= 100.0 else PARTLY if max(found.values()) >= 10.0 else NOT
-    return Finding(word, "; ".join(f"{title} {ratio:,.3g} times" for title, ratio in found.items()))
+    return Finding(word, "; ".join(f"{title} {times(ratio)} times" for title, ratio in found.items()))
 
 
 def by_rank(data: str, dim: int, below: Callable[[int], bool]) -> Callable[[View], Finding]:
@@ -177,7 +177,7 @@ def smaller_gain(view: View) -> Finding:
     """Ask whether the gain at d = 100 is below that at d = 500 and 1000, for each m."""
     gains = {dim: [view.ratio("mnist", dim, m) for m in ranks()] for dim in (100, 500, 1000)}
     met = [low < min(middle, high) for low, middle, high in zip(*gains.values(), strict=True)]
-    words = "; ".join(f"d = {dim}: {', '.join(f'{g:.3g}' for g in found)}" for dim, found in gains.items())
+    words = "; ".join(f"d = {dim}: {', '.join(map(times, found))}" for dim, found in gains.items())
     return Finding(verdict(met), f"OFUL over PSLB, m = 1 … 16: {words}")
 
 
@@ -243,6 +243,17 @@ def harder(view: View) -> Finding:
         met.append(there.share > max(easy))
         words.append(f"{name} {1000 * there.share:.3g} (MNIST {1000 * easy[0]:.3g}, CIFAR-10 {1000 * easy[1]:.3g})")
     return Finding(verdict(met), f"mistakes per 1,000 rounds: {'; '.join(words)}")
+
+
+def times(ratio: float) -> str:
+    """Return a ratio with the digits that matter.
+
+    Examples
+    --------
+    >>> times(5875.7), times(15.3), times(0.569)
+    ('5,876', '15', '0.57')
+    """
+    return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.2f}"
 
 
 def in_words(value: float) -> str:
