@@ -95,6 +95,7 @@ class PostgresCluster:
         command = [_program("initdb"), "-D", str(self._data), "-A", "trust", "-U", name, "--no-sync", "-E", "UTF8"]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self._user)
         self._process: Any = None
+        self._serving: dict[str, list[int]] = {}
         self.start()
 
     def start(self) -> None:
@@ -118,6 +119,17 @@ class PostgresCluster:
 
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait()
+
+    def signal_all(self, name: str, signal_: int) -> None:
+        """Send a signal to every process that serves a database, as it was at the first call."""
+        import psycopg
+
+        if name not in self._serving:
+            with psycopg.connect(self.address) as connection:
+                sql = "SELECT pid FROM pg_stat_activity WHERE datname = %s"
+                self._serving[name] = [row[0] for row in connection.execute(sql, (name,))]
+        for pid in self._serving[name]:
+            os.kill(pid, signal_)
 
     def new_database(self, name: str) -> str:
         import psycopg

@@ -31,7 +31,9 @@ _NAMED: tuple[type[BaseModel], ...] = (models.Decide, models.DecideBatch, models
 def create_app(engine: Engine) -> Front:
     """Return the ASGI application of a service."""
     # No page for trying things out: it would load scripts from elsewhere into the place where the page keeps its key.
-    app = FastAPI(title="eigenbandits", version=eigenbandits.__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="eigenbandits", version=eigenbandits.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     context = Context(engine)
     for routes in (
         decisions.router(),

@@ -61,6 +61,11 @@ class Committer:
             self._raise()
             return [*self._writing, *self._waiting]
 
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be written, and nothing will be until it begins again."""
+        return self._error is not None
+
     def busy_for(self) -> float:
         """Return for how many seconds the present transaction has been on its way."""
         begun = self._begun

@@ -83,6 +83,8 @@ class Engine:
         """Why the service does not decide and learn; empty while it does."""
         if self._state:
             return [self._state]
+        if self._committer.failed:
+            return [AWAY]  # which the writer will notice in a moment
         # Not told by anybody: a database that neither answers nor fails.
         quiet = max(time.monotonic() - self._beat - _TICK, self._committer.busy_for())
         return ["its storage does not answer"] if quiet > _QUIET else []
