@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTERS = {"ridge": "λ", "theta_bound": "S", "noise": "R", "samples": "samples"}
+# Numbers that fit under an axis.
+_TICKS = 4
 NAMES = ("PSLB m=1", "PSLB m=4", "PSLB m=16", "PSLB sharp m=4", "OFUL", "OFUL log-det")
 
 
@@ -151,6 +153,9 @@ def draw(results: Results) -> Figure:
         dress(axes, "", letter, "mistakes" if constant == "ridge" else "")
         logarithmic(axes.xaxis)
         logarithmic(axes.yaxis)
+        values = sorted({point.value for point in found if point.constant == constant})
+        axes.set_xticks(values if len(values) <= _TICKS else values[1::2], minor=False)
+        axes.minorticks_off()
         axes.set_ylim(0.4, 1.3 * rounds)
     finish(made, [], looks, results, "standard error")
     caption(
