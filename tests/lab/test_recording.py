@@ -162,12 +162,17 @@ class SelfMarking:
 
 
 @pytest.mark.parametrize(("accuracy", "images"), [(50, None), (20, 20)])
-def test_an_instance_that_marks_models_itself_is_asked_once(accuracy, images):
+def test_an_instance_that_marks_models_itself_is_asked_once(accuracy, images, monkeypatch):
     instance = SelfMarking(LowRank(dim=6, rank=2, arms=4).instance(0), examples=50)
     watched = Watched(eb.OFUL(noise=0.5), instance, Record(points=4, diagnostics=False, accuracy=accuracy))
     models = []
     choose = watched.choose
-    watched.choose = lambda actions: models.append(choose(actions)) or models[-1]
+
+    def remembered(actions):
+        models.append(choose(actions))
+        return models[-1]
+
+    monkeypatch.setattr(watched, "choose", remembered)
     found = eb.run(watched, instance, 8, diagnose_at=[2, 4, 6, 8])
     watched.mark(found)
     assert instance.asked == [((4, 6), images)]
