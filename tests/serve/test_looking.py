@@ -166,6 +166,9 @@ def test_settled_sets_can_be_pruned_and_the_policy_still_comes_back(tmp_path):
         assert decide(client, sets[0], "other").status_code == 200
         assert code(decide(client, sets[0])) == (503, "unavailable")
         assert code(create(client)) == (409, "policy_exists")
+        (warning,) = client.get("/v1/status").json()["warnings"]
+        assert "'p' cannot be rebuilt" in warning
+        assert samples(client)["eigenbandits_broken_policies",] == 1.0
         assert client.delete("/v1/policies/p").status_code == 204
         assert create(client).status_code == 201
 

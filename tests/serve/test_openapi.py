@@ -28,10 +28,12 @@ EXAMPLES = int(os.environ.get("EIGENBANDITS_TEST_EXAMPLES", "8"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
-@pytest.fixture(scope="module")
-def document(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    with running(Settings(folder=folder, port=0)) as server, httpx.Client(base_url=server.url) as client:
+@pytest.fixture(params=["sqlite", "postgres"])
+def document(request, tmp_path):
+    # What one database takes another may not, such as a character of value zero.
+    database = request.getfixturevalue("cluster").new_database("schemathesis") if request.param == "postgres" else ""
+    settings = Settings(folder=tmp_path, database=database, port=0)
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
         create(client, "0")
         decide(client, np.ones((2, 4)), "0")
         client.put("/v1/catalogues/0", json={"ids": ["a", "b"], "vectors": [[1.0, 2.0], [3.0, 5.0]]})
@@ -39,7 +41,15 @@ def document(tmp_path_factory):
         assert client.get("/ready").json() == {"ready": True, "reasons": []}
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["as said", "not as said"])
+@pytest.mark.parametrize(
+    ("document", "mode"),
+    [
+        ("sqlite", GenerationMode.POSITIVE),
+        ("sqlite", GenerationMode.NEGATIVE),
+        ("postgres", GenerationMode.NEGATIVE),
+    ],
+    indirect=["document"],
+)
 def test_no_request_makes_the_server_fail(document, mode):
     tried = 0
     for found in document.get_all_operations():

@@ -158,9 +158,10 @@ class Admin:
     def delete_catalogue(self, journal: Journal, name: str) -> Afterwards:
         """Delete a catalogue that no policy uses."""
         engine, found = self._engine, self.catalogue(name)
-        for hosted in engine.policies.values():
-            if hosted.spec.catalogue == name:
-                message = f"The policy {hosted.name!r} uses this catalogue; delete the policy first."
+        # By the rows: a policy that could not be rebuilt needs its catalogue, too.
+        for _, user, spec, _, _ in journal.policies():
+            if Spec.from_text(spec).catalogue == name:
+                message = f"The policy {user!r} uses this catalogue; delete the policy first."
                 raise Refusal(409, "catalogue_in_use", message)
         journal.drop_catalogue(found.id)
 

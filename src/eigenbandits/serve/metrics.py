@@ -40,6 +40,7 @@ class Metrics:
         self.snapshot_age = self._gauge("snapshot_age_seconds", "Age of the oldest of the policies' snapshots.")
         self.storage_errors = self._counter("storage_errors", "Times that the database or the disk failed.")
         self.clock_jumps = self._counter("clock_jumps", "Times that the wall clock jumped.")
+        self.broken = self._gauge("broken_policies", "Policies that could not be rebuilt and were left out.")
         self.ready = self._gauge("ready", "1 while the service decides and learns.")
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         # Time and duration of the last answers by endpoint and policy; "" stands for all policies together.

@@ -270,6 +270,7 @@ class Status(BaseModel):
     uptime_seconds: float
     ready: bool
     reasons: list[str]
+    warnings: list[str]
     policies: int
     pending: int
     latency: dict[str, Latency]

@@ -56,7 +56,9 @@ def load(
     """
     id_, name, text, created_at, head = row
     spec = Spec.from_text(text)
-    catalogue = catalogues[spec.catalogue] if spec.catalogue is not None else None
+    if spec.catalogue is not None and spec.catalogue not in catalogues:
+        raise Unrepeatable(f"policy {name!r} cannot be rebuilt: its catalogue {spec.catalogue!r} is gone")
+    catalogue = None if spec.catalogue is None else catalogues[spec.catalogue]
     starts: Iterator[tuple[int, Policy | None]] = iter([(0, None)])
     if not from_log_alone:
         starts = chain(_snapshots(database, journal, id_, head), starts)

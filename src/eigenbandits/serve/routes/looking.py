@@ -25,6 +25,11 @@ _HEADERS = {
 }
 
 
+_BROKEN = (
+    "The policy {!r} cannot be rebuilt: its log was pruned and no snapshot is whole. Restore a backup or delete it."
+)
+
+
 def router(context: Context) -> APIRouter:
     """Return the routes."""
     routes = APIRouter(tags=["service"])
@@ -52,6 +57,7 @@ def router(context: Context) -> APIRouter:
             uptime_seconds=round(time.monotonic() - begun, 1),
             ready=not reasons,
             reasons=reasons,
+            warnings=[_BROKEN.format(name) for name in engine.broken],
             policies=len(hosted),
             pending=sum(one.head.pending for one in hosted),
             latency=engine.metrics.latency(time.perf_counter()),
@@ -70,6 +76,7 @@ def router(context: Context) -> APIRouter:
     )
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
+        engine.metrics.broken.set(len(engine.broken))
         return Response(engine.metrics.page(engine.policies.values()), media_type=CONTENT_TYPE_LATEST)
 
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.is_file()}
