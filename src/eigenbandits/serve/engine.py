@@ -38,7 +38,7 @@ _TICK, _RETRY = 0.2, 0.5
 # and the writer for requests, so they must take turns more often than by default.
 _SWITCH = 0.0005
 # Seconds without a sign from the database after which the service says so, and for which it waits for it at the end.
-_QUIET, _PATIENCE = 3.0, 60.0
+_QUIET, _PATIENCE = 5.0, 60.0
 
 
 class Engine:
