@@ -25,18 +25,44 @@ def clones(policy, monkeypatch, sets, rewards):
     return choices
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("dim", [3, 40, 300])
-@pytest.mark.parametrize("policy", [eb.OFUL(noise=0.5), eb.PSLB(noise=0.5, seed=0)])
-def test_choices_are_those_of_full_precision(policy, dim, scale, monkeypatch):
-    rng = np.random.default_rng(0)
+def awkward_sets(rng, scale, dim):
     sets = [scale * rng.standard_normal((80, dim)) for _ in range(60)]
     for actions in sets[::7]:
         actions[3] = actions[5]  # equals
         actions[8] = 0.0
         actions[9] *= 1e-30
+    return sets
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0])
+@pytest.mark.parametrize("dim", [3, 40, 300])
+@pytest.mark.parametrize("policy", [eb.OFUL(noise=0.5), eb.PSLB(noise=0.5, seed=0)])
+def test_choices_are_those_of_full_precision(policy, dim, scale, monkeypatch):
+    rng = np.random.default_rng(0)
+    sets = awkward_sets(rng, scale, dim)
     short, full = clones(policy, monkeypatch, sets, rng.standard_normal(60))
     assert short == full
+
+
+@pytest.mark.parametrize("dim", [3, 40, 300])
+@pytest.mark.parametrize("policy", [eb.OFUL(noise=0.5), eb.PSLB(noise=0.5, seed=0)])
+def test_actions_far_larger_than_the_ridge_are_told_apart_as_far_as_full_precision_can(policy, dim):
+    """With a ridge of 1 under actions of 1e8 all known directions have widths of the size of double rounding.
+
+    Which of such actions comes first then depends on the order of summation, so values are compared, not choices.
+    """
+    rng = np.random.default_rng(0)
+    player: Any = policy.clone()
+    for actions, reward in zip(awkward_sets(rng, 1e8, dim), rng.standard_normal(60), strict=True):
+        decision = player.choose(actions)
+        lifted = player.subspace.lift(actions, player.subspace.set_center(actions))
+        view = player.belief.view(lifted, dim, player.subspace.current(), player.round)
+        uppers = view.uppers()
+        best = int(uppers.argmax())
+        # What some 100 roundings in the largest entry of Z⁻¹ may add to the square of a width.
+        off = 100.0 * np.finfo(float).eps * player.belief.largest * float(lifted[best] @ lifted[best])
+        assert uppers[decision.index] >= uppers[best] - 2.0 * view.omega * np.sqrt(off)
+        player.learn(decision, float(reward))
 
 
 def test_widths_far_below_single_precision_are_still_told_apart(monkeypatch):
