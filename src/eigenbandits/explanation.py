@@ -9,7 +9,7 @@ from typing import Any
 DOUBTFUL = 0.2
 # Rewards before which the estimate says little.
 EARLY = 100
-_RISES = {0: "is even", 1: "rises as ℓ₁/ℓ", 2: "rises as (ℓ₁/ℓ)²", 3: "rises as (ℓ₁/ℓ)³"}
+_POWERS = {1: "ℓ₁/ℓ", 2: "(ℓ₁/ℓ)²", 3: "(ℓ₁/ℓ)³", 4: "(ℓ₁/ℓ)⁴", 6: "(ℓ₁/ℓ)⁶"}
 
 
 def explain(found: Mapping[str, Any]) -> list[str]:
@@ -62,12 +62,11 @@ def _graded(found: Mapping[str, Any]) -> Iterator[str]:
         return
     if "power_inside" in found:
         since = f"since reward {found['power_since']:,}" if found["power_since"] else "since the start"
-        yield (
-            f"Inside the subspace the rewards are likeliest if the ridge {_RISES[found['power_inside']]} "
-            f"along the spectrum ({since})."
-        )
+        power = _POWERS.get(found["power_inside"])
+        how = f"rises as {power} along the spectrum, the steepest" if power else "is even, the only one"
+        yield f"Inside the subspace the ridge {how} that the rewards allow ({since})."
     if found.get("intercept"):
-        yield "The rewards have an offset of their own, which an intercept learns."
+        yield "The rewards have a large offset of their own, which an intercept learns."
     if rewards < EARLY:
         yield f"With {rewards} rewards it is too early to tell whether what pays lies inside the subspace."
     elif share < DOUBTFUL:

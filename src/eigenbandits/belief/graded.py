@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
+from eigenbandits.belief import grading
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import firsts
@@ -19,13 +20,6 @@ Array = NDArray[np.float64]
 
 # From this many dimensions on, a cheap bound decides which actions are worth an exact look.
 PRUNE = 256
-# The ridge that closes the intercept's coordinate, in units of λ_out.
-CLOSED = 1e4
-# Twice the log Bayes factor that opens it: strong evidence, since where θ* is one direction all chosen actions lie on
-# one side of it, and an intercept explains the first rewards just as well.
-STRONG = 8.0
-# How steeply the ridge may rise along the spectrum inside the span; of equals the first is taken.
-POWERS = (3, 2, 1, 0)
 # Rewards that it takes to estimate the noise.
 ENOUGH = 30
 
@@ -37,8 +31,9 @@ class Graded(Ambient):
     S² in the m directions of the subspace, and to owe what it has outside to the d − m others together; Gaussian
     noise of size R then asks for ridges of the order R²/S² inside and R² d/S² outside (the ratio of the noise's
     variance to a coordinate's). A reward that only the outside can explain still teaches the outside, just slowly.
-    Inside, the ridge is even or rises from λ_in along the spectrum, as λ_in (ℓ₁/ℓ)^p up to λ_out: with each new frame
-    the p under which the rewards are likeliest is taken.
+    Inside, the ridge is even or rises from λ_in along the spectrum, as λ_in (ℓ₁/ℓ)^p: with each new frame the steepest
+    is taken that the rewards allow (`grading.explores_least`). An intercept has the ridge λ_out, and λ_in once the
+    rewards show a large offset (`grading.has_offset`).
 
     With W = λ_in P̂ + λ_out (I − P̂) the theorem of OFUL holds as it stands for the norm ‖W^{1/2}θ*‖ in the place of
     S√λ. The radius takes that norm to be S√λ_in, which is an assumption; θ* in the true subspace has
@@ -65,7 +60,7 @@ class Graded(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("version", "error", "span", "ridges", "inner", "level", "prunes", "noise_level", "reader"),
+        *("version", "error", "span", "ridges", "inner", "level", "held", "prunes", "noise_level", "reader"),
         *("power_inside", "power_since"),
     )
     _estimates_noise = True
@@ -93,9 +88,11 @@ class Graded(Ambient):
         self.power = None if power is None else inputs.number(power, "power", least=0.0)
         self.version = 0
         self.error = 1.0
-        # λ_in, λ_out, and whether cheap bounds are worth their upkeep; all follow from the size of the actions.
+        # λ_in, λ_out, the ridge of an intercept that is not free, and whether cheap bounds are worth their upkeep; all
+        # follow from the size of the actions.
         self.inner = 1.0
         self.level = 1.0
+        self.held = 1.0
         self.prunes = False
         self.span: Array | None = None
         self.ridges: Array = np.zeros(0)
@@ -169,67 +166,60 @@ class Graded(Ambient):
         """
         self.version, self.error = frame.version, min(frame.error, 1.0)
         self.factor = self.solved_action = self.solved = None
-        ridges = np.full(frame.size, self.inner)
-        if frame.intercept and not self._wants_intercept():
-            ridges[-1] = CLOSED * self.level
+        free = not frame.intercept or self._has_offset()
         if self.noise == "estimated" and self._reestimate():
-            # All ridges change with the noise, so that Z⁻¹ is found anew.
-            shut = ridges[-1] > self.level
+            # All ridges change with the noise, so that Z⁻¹ is found anew, without a frame.
             self._size_ridges()
-            ridges[:] = self.inner
-            if shut:
-                ridges[-1] = CLOSED * self.level
-            self._set_prior(frame, ridges)
-        elif self.power is not None:
+            self.span, self.ridges = None, np.zeros(0)
+            self.repair()
+        ridges = np.full(frame.size, self.inner)
+        if not free:
+            ridges[-1] = self.held
+        if self.power is not None:
             self._follow_spectrum(frame, ridges)
         else:
             self._turn_prior(frame, ridges)
-
-    def _set_prior(self, frame: Frame, ridges: Array) -> None:
-        self.span, self.ridges = frame.inside, ridges
-        self.repair()
 
     def _turn_prior(self, frame: Frame, ridges: Array) -> None:
         """Take the last frame's directions back to λ_out and the new one's to their ridges."""
         before, change = self.prior_log_det(), 0.0
         if self.span is not None:
             change += self._reweigh(self.span, self.level - self.ridges)
-        self.span, self.ridges = frame.inside, self._grade(frame, ridges)
+        # log(det Z/det W) with λ_out in every direction.
+        learned = self.log_det_ratio + change - (len(self.center) * math.log(self.level) - before)
+        self.span, self.ridges = frame.inside, self._grade(frame, ridges, learned)
         change += self._reweigh(self.span, self.ridges - self.level)
         self.log_det_ratio = max(self.log_det_ratio + change - (self.prior_log_det() - before), 0.0)
         self.center = self.inverse.times(self.evidence.moment)
         self.largest = float(np.diagonal(self.inverse.half).max())
         self.since_repair += 2 * self.span.shape[1]
 
-    def _grade(self, frame: Frame, ridges: Array) -> Array:
-        """Return the ridges under which the rewards are likeliest: even inside the span, or rising along the spectrum.
+    def _grade(self, frame: Frame, ridges: Array, learned: float) -> Array:
+        """Return the ridges inside a frame; called where Z has λ_out in every direction.
 
-        Called where Z has λ_out in every direction. With U the span, G = UᵀZ⁻¹U and g = UᵀZ⁻¹b, ridges that differ from
-        λ_out by w change bᵀZ⁻¹b by −gᵀ(I/w + G)⁻¹g and log det Z by log det(I + G w); the evidence is
-        ½bᵀZ⁻¹b/R² − ½ log(det Z/det W). Without rewards all are alike, and the steepest is taken: it explores least,
-        and the evidence turns against it as soon as rewards come from weaker directions.
+        Without rewards all gradings are alike, and the steepest is taken: it explores least, and the evidence turns
+        against it as soon as rewards come from weaker directions.
         """
         if frame.spectrum is None or self.level <= self.inner or self.anytime:
             return ridges
-        rank = frame.directions.shape[1]
-        shares = np.maximum(frame.spectrum[:rank] / max(float(frame.spectrum[0]), np.finfo(float).tiny), 1e-6)
+        moment, noise = self.evidence.moment, self._noise
         solved = self.inverse.times_columns(frame.inside)
-        gram, score = frame.inside.T @ solved, self.evidence.moment @ solved
-        best, best_evidence, best_power = ridges, -math.inf, self.power_inside
-        for power in POWERS:
-            candidate = ridges.copy()
-            candidate[:rank] = np.minimum(candidate[:rank] * shares**-power, self.level)
-            weights = candidate - self.level
-            matrix = gram * weights
-            matrix.flat[:: len(matrix) + 1] += 1.0
-            fit = float(score @ (weights * np.linalg.solve(matrix, score)))
-            size = float(np.linalg.slogdet(matrix)[1]) - float(np.log(candidate / self.level).sum())
-            evidence = -0.5 * fit / self._noise**2 - 0.5 * size
-            if evidence > best_evidence:
-                best, best_evidence, best_power = candidate, evidence, power
-        if best_power != self.power_inside:
-            self.power_inside, self.power_since = best_power, self.evidence.count
-        return best
+        found = grading.gradings(
+            ridges,
+            self.level,
+            frame.spectrum[: frame.directions.shape[1]],
+            frame.inside.T @ solved,
+            moment @ solved,
+            noise,
+        )
+        base = 0.5 * linalg.dot(moment, self.inverse.times(moment)) / noise**2 - 0.5 * learned
+        if frame.intercept:
+            count, total = self.evidence.count, float(moment[-1])
+            base -= grading.offset_alone(total, count, frame.intercept, float(ridges[-1]), noise)
+        taken = grading.explores_least(found, base)
+        if taken.power != self.power_inside:
+            self.power_inside, self.power_since = taken.power, self.evidence.count
+        return taken.ridges
 
     def _reweigh(self, columns: Array, weights: Array) -> float:
         """Add Σ w u uᵀ to Z and return the change of log det Z."""
@@ -248,13 +238,8 @@ class Graded(Ambient):
         self.inverse.adjust(root @ solved.T, -sign)
         return log_det
 
-    def _wants_intercept(self) -> bool:
-        """Whether the rewards are much likelier with an intercept than without (the Bayes factor of its coordinate).
-
-        An intercept that is not needed blurs what is learned about the directions that chosen actions share; one that
-        is needed and missing does worse. With g the information about the coordinate and h its score, both after all
-        others are accounted for, the evidence is ½h²/(R²(λ_in + g)) − ½ log(1 + g/λ_in).
-        """
+    def _has_offset(self) -> bool:
+        """Whether the rewards show an offset that is worth a free intercept."""
         if self.anytime:
             return True  # What is proved is proved for ridges that do not depend on the rewards.
         if self.span is None or not self.evidence.count:
@@ -262,14 +247,13 @@ class Graded(Ambient):
         unit = np.zeros(len(self.center))
         unit[-1] = 1.0
         spread = float(self.inverse.times(unit)[-1])
+        information = max(1.0 / spread - float(self.ridges[-1]), 0.0)
         score = float(self.center[-1]) / spread
-        known = max(1.0 / spread - float(self.ridges[-1]), 0.0)
-        factor = (score / self._noise) ** 2 / (self.inner + known) - math.log1p(known / self.inner)
-        return factor > STRONG
+        return grading.has_offset(score, information, self.evidence.count, self.inner, self._noise)
 
     def _size_ridges(self) -> None:
         self.inner = self.inside * self.unit
-        self.level = max(self.outside * len(self.center), self.inside) * self.unit
+        self.level = self.held = max(self.outside * len(self.center), self.inside) * self.unit
 
     def _reestimate(self) -> bool:
         """Take the noise anew from the rewards, and return whether it moved by more than a twentieth.
@@ -296,7 +280,8 @@ class Graded(Ambient):
         rest = float(leading[rank:].mean()) if rank < len(leading) else 1.0
         ridges[:rank] *= leading[:rank] ** -self.power
         self.level = self.inner * rest**-self.power
-        self._set_prior(frame, ridges)
+        self.span, self.ridges = frame.inside, ridges
+        self.repair()
 
     def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> AmbientView:
         """Look at the ellipsoid through a decision set."""
@@ -310,7 +295,7 @@ class Graded(Ambient):
         """Return the radius, the ridges and how much has been learned."""
         found = {"ridge_inside": self.inner, "ridge_outside": self.level, "noise": self.noise_level}
         if frame is not None and frame.intercept and len(self.ridges):
-            found["intercept"] = bool(self.ridges[-1] < self.level)
+            found["intercept"] = bool(self.ridges[-1] < self.held)
         if self.span is not None:
             found["share_outside"] = self._share_outside()
             if self.power is None and not self.anytime:
