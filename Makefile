@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 .NOTPARALLEL:
 
 help:
-	@echo "make demo    PSLB against OFUL, LinTS and SOFUL: a regret figure and a table"
+	@echo "make demo    PSLB against OFUL, LinTS and SOFUL, on images and on a model: a figure and tables"
 	@echo "make test    lint, types, tests and documentation, as the CI runs them"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the code"
@@ -29,7 +29,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[cli,plot]"
+	$(PIP) install --quiet --editable ".[cli,plot,digits]"
 	@touch $@
 
 # `make test TORCH=torch` also tests the networks; torch is too large to be pulled unasked.

@@ -41,7 +41,7 @@ def test_without_a_subspace_no_direction_is_praised():
 
 
 def test_an_offset_is_named_where_there_is_one():
-    assert "an intercept learns" in said(eb.PSLB(noise=0.1), model(mean=5.0), 200)
+    assert "an intercept learns" in said(eb.PSLB(noise=0.1), model(mean=20.0), 200)
     assert "an intercept" not in said(eb.PSLB(noise=0.1), model(), 200)
 
 

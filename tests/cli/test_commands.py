@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 import eigenbandits as eb
 from eigenbandits import cli
-from eigenbandits.environments import LowRank
+from eigenbandits.environments import Digits, LowRank
+from eigenbandits.environments.digits import environment as digits
 from eigenbandits.extras import MissingExtraError
 from eigenbandits.lab import figures
 
@@ -28,21 +29,36 @@ def read_csv(path):
         return list(csv.DictReader(file))
 
 
-def test_the_demo_prints_the_table_and_leaves_figure_and_csv(tmp_path):
+def test_the_demo_prints_tables_and_leaves_figure_and_csv(tmp_path):
+    pytest.importorskip("sklearn", reason="the digits need scikit-learn: pip install 'eigenbandits[digits]'")
     result = invoke("demo", "--rounds", 60, "--seeds", 2, "--workers", 1, "--out", tmp_path / "made")
     assert result.exit_code == 0, result.output
-    env = LowRank(dim=100, rank=4, arms=10, perturbation=9.0)
-    rows = {row["policy"]: row for row in read_csv(tmp_path / "made" / "regret.csv")}
-    assert list(rows) == ["PSLB", "OFUL", "LinTS", "SOFUL"]
-    for name, row in rows.items():
-        finals = [eb.run(getattr(eb, name)(noise=0.5, seed=seed), env, 60, seed).regret[-1] for seed in range(2)]
-        assert float(row["regret"]) == pytest.approx(np.mean(finals))
-        # With two values the standard error is half of their difference.
-        assert float(row["standard_error"]) == pytest.approx(abs(finals[0] - finals[1]) / 2)
-        (line,) = (line for line in result.stdout.splitlines() if line.startswith(name) and "±" in line)
-        assert line.split()[1:4] == [f"{np.mean(finals):.1f}", "±", f"{abs(finals[0] - finals[1]) / 2:.1f}"]
-    assert image.imread(tmp_path / "made" / "regret.png").shape == (figures.HEIGHT, figures.WIDTH, 4)
+    rows = {(row["problem"], row["policy"]): row for row in read_csv(tmp_path / "made" / "regret.csv")}
+    everybody = ["PSLB", "OFUL", "LinTS", "SOFUL"]
+    assert [name for problem, name in rows if problem == "model"] == everybody
+    assert [name for problem, name in rows if problem == "digits"] == ["PSLB", "PSLB, m = 1", *everybody[1:]]
+    played: dict[str, Digits | LowRank] = {"digits": Digits(), "model": LowRank(100, 4, 10, perturbation=9.0)}
+    for problem, env in played.items():
+        for name in everybody:
+            finals = [eb.run(getattr(eb, name)(noise=0.5, seed=seed), env, 60, seed).regret[-1] for seed in range(2)]
+            assert float(rows[problem, name]["regret"]) == pytest.approx(np.mean(finals))
+            # With two values the standard error is half of their difference.
+            error = abs(finals[0] - finals[1]) / 2
+            assert float(rows[problem, name]["standard_error"]) == pytest.approx(error)
+            wanted = [name, f"{np.mean(finals):.1f}", "±", f"{error:.1f}"]
+            assert wanted in [line.split()[:4] for line in result.stdout.splitlines()]
+    assert image.imread(tmp_path / "made" / "regret.png").shape == (figures.HEIGHT, 2 * figures.WIDTH, 4)
+    assert "10 of 10 runs" in result.stderr
     assert "8 of 8 runs" in result.stderr
+
+
+def test_without_images_the_demo_says_so_and_plays_the_model(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    digits._classification.cache_clear()
+    result = invoke("demo", "--rounds", 5, "--seeds", 1, "--workers", 1, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Real images are left out. Loading the handwritten digits needs sklearn; run: pip install" in result.stdout
+    assert {row["problem"] for row in read_csv(tmp_path / "regret.csv")} == {"model"}
 
 
 def test_the_comparison_plays_only_whom_it_is_asked_to(tmp_path):

@@ -29,7 +29,7 @@ def size_of(path):
 
 def test_the_figure_is_a_whole_png_of_the_size_declared(tmp_path):
     path = tmp_path / "regret.png"
-    figures.regret_figure(path, {"A": [np.arange(10.0), np.arange(10.0)]}, "Title")
+    figures.regret_figure(path, figures.Panel({"A": [np.arange(10.0), np.arange(10.0)]}, "Title"))
     assert size_of(path) == (figures.WIDTH, figures.HEIGHT)
     assert image.imread(path).shape == (figures.HEIGHT, figures.WIDTH, 4)
     assert [entry.name for entry in tmp_path.iterdir()] == ["regret.png"]
@@ -46,7 +46,7 @@ def rows_of_colour(path, colour):
 def test_the_line_that_lost_more_is_drawn_above(tmp_path):
     path = tmp_path / "regret.png"
     flat = np.full(50, 10.0)
-    figures.regret_figure(path, {"PSLB": [flat, flat], "OFUL": [9 * flat, 9 * flat]}, "Title")
+    figures.regret_figure(path, figures.Panel({"PSLB": [flat, flat], "OFUL": [9 * flat, 9 * flat]}, "Title"))
     looks = styles(["PSLB", "OFUL"])
     low, high = (rows_of_colour(path, looks[name].colour) for name in ("PSLB", "OFUL"))
     assert low.size
@@ -54,7 +54,19 @@ def test_the_line_that_lost_more_is_drawn_above(tmp_path):
     assert high.max() < low.min()  # rows are counted from the top
 
 
-@pytest.mark.parametrize("line_up", [demo.line_up, paper_line_up])
+def test_panels_stand_side_by_side(tmp_path):
+    path = tmp_path / "regret.png"
+    left, right = (figures.Panel({name: [np.arange(10.0)] * 2}, name) for name in ("PSLB", "OFUL"))
+    figures.regret_figure(path, left, right)
+    assert size_of(path) == (2 * figures.WIDTH, figures.HEIGHT)
+    pixels = image.imread(path)[:, :, :3]
+    halves = pixels[:, : figures.WIDTH], pixels[:, figures.WIDTH :]
+    looks = [styles([name])[name].colour for name in ("PSLB", "OFUL")]
+    for half, colour in zip(halves, looks, strict=True):
+        assert (np.abs(half - np.array(colors.to_rgb(colour))).max(axis=2) < 0.02).any()
+
+
+@pytest.mark.parametrize("line_up", [demo.line_up, demo.images_line_up, paper_line_up])
 def test_all_lines_of_a_figure_differ_without_their_colours(line_up):
     names = list(line_up(demo.ENVIRONMENT.instance(0), 0))
     looks = styles(names)
@@ -64,7 +76,7 @@ def test_all_lines_of_a_figure_differ_without_their_colours(line_up):
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r'needs matplotlib; run: pip install "eigenbandits\[plot\]"'):
-        figures.regret_figure(tmp_path / "regret.png", {"A": [np.arange(3.0)]}, "Title")
+        figures.regret_figure(tmp_path / "regret.png", figures.Panel({"A": [np.arange(3.0)]}, "Title"))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from eigenbandits.serve import Settings, running, verify
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.storage import database_of
 
-# Ten seconds are what the issue asks for; two show the same in the default run.
+# A failover takes some ten seconds; two show the same in the default run.
 AWAY = float(os.environ.get("EIGENBANDITS_TEST_AWAY", "2"))
 ACTIONS = np.random.default_rng(0).standard_normal((40, 6))
 

@@ -12,7 +12,7 @@ from eigenbandits import theory
 from eigenbandits.algorithms import PSLB
 from eigenbandits.cli import options
 from eigenbandits.cli.progress import progress
-from eigenbandits.cli.report import folder, leave_comparison
+from eigenbandits.cli.report import folder, leave_comparison, model_panel
 from eigenbandits.environments import LowRank
 from eigenbandits.lab.compare import compare, pick, regret_table, summarise
 from eigenbandits.lab.figures import need_matplotlib
@@ -51,7 +51,7 @@ def command(
         "share of best: expected reward earned out of the best possible.\n"
         "time per round: as a multiple of one pass `actions @ theta`, measured in the same run.\n"
     )
-    leave_comparison(out, plays, rows, environment)
+    leave_comparison(out, rows, model_panel(environment, plays))
 
 
 def _warm_up(environment: LowRank) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,47 +39,70 @@ def need_matplotlib() -> None:
     need("plot", "matplotlib", what="Drawing a figure")
 
 
-def regret_figure(
-    path: str | PathLike[str], curves: Mapping[str, Sequence[Array]], title: str, subtitle: str = ""
-) -> None:
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One problem and how everybody fared on it.
+
+    Attributes
+    ----------
+    curves
+        For each name the cumulative regret (T,) of each seed.
+    title, subtitle
+        What is shown, and where it was measured.
+    regret
+        What regret is here, for the axis.
+    """
+
+    curves: Mapping[str, Sequence[Array]]
+    title: str
+    subtitle: str = ""
+    regret: str = "cumulative regret (expected reward lost)"
+
+
+def regret_figure(path: str | PathLike[str], *panels: Panel) -> None:
     """Draw mean cumulative regret with its 95 % bootstrap band over seeds, and write it as PNG, whole or not at all.
 
     Parameters
     ----------
     path
         Where to.
-    curves
-        For each name the cumulative regret (T,) of each seed.
-    title, subtitle
-        What is shown, and where it was measured.
+    panels
+        What, from left to right.
     """
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI)
+    count = len(panels)
+    figure = Figure(figsize=(count * WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI)
     FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.085, 0.115, 0.63, 0.745))
-    looks = styles(curves)
+    for place, panel in enumerate(panels):
+        axes = figure.add_axes(((place + 0.085) / count, 0.115, 0.63 / count, 0.745))
+        _draw_panel(axes, panel)
+        figure.text((place + 0.085) / count, 0.945, panel.title, fontsize=13, fontweight="bold")
+        seeds = len(next(iter(panel.curves.values())))
+        band = f"Lines: mean over {seeds} seeds. Bands: 95 % bootstrap interval of that mean."
+        words = " ".join(filter(None, (panel.subtitle, band)))
+        figure.text((place + 0.085) / count, 0.885, words, fontsize=9, color="0.3")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=_DPI)
+    write_whole(path, picture.getvalue())
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    looks = styles(panel.curves)
     ends = {
         name: _draw_curve(axes, np.asarray(runs), looks[name], order)
-        for order, (name, runs) in enumerate(curves.items())
+        for order, (name, runs) in enumerate(panel.curves.items())
     }
-    seeds = len(next(iter(curves.values())))
     axes.set_xlim(0, max(end.x for end in ends.values()))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("round")
-    axes.set_ylabel("cumulative regret (expected reward lost)")
+    axes.set_ylabel(panel.regret)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     _label_ends(axes, ends)
-    figure.text(0.085, 0.945, title, fontsize=13, fontweight="bold")
-    band = f"Lines: mean over {seeds} seeds. Bands: 95 % bootstrap interval of that mean."
-    figure.text(0.085, 0.885, " ".join(filter(None, (subtitle, band))), fontsize=9, color="0.3")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=_DPI)
-    write_whole(path, picture.getvalue())
 
 
 def _draw_curve(axes: Axes, runs: Array, style: Style, order: int) -> _End:
