@@ -121,8 +121,9 @@ def draw(rows: Sequence[Mapping[str, float]]) -> bytes:
     """Return the figure: memory, latency, processor and reward over the minutes."""
     made, (memory, latency, processor, earned) = figure(2, 2, width=4.6, height=2.6)
     minutes = [row["minute"] for row in rows]
-    memory.plot(minutes, [row["memory_mib"] for row in rows], color="#0072B2")
-    memory.set(title="Memory of the service", ylabel="MiB", ylim=(0, None))
+    held = [row["memory_mib"] for row in rows]
+    memory.plot(minutes, held, color="#0072B2")
+    memory.set(title="Memory of the service", ylabel="MiB", ylim=(0, 1.2 * max(held)))
     for name, label, line in (
         ("decide_p99_ms", "decide, p99", "solid"),
         ("reward_p99_ms", "reward, p99", "dashed"),
@@ -136,7 +137,7 @@ def draw(rows: Sequence[Mapping[str, float]]) -> bytes:
     processor.plot(minutes, [row["cpu_share"] for row in rows], color="#0072B2")
     processor.set(title="Processor of the service", xlabel="minute", ylabel="cores", ylim=(0, None))
     earned.plot(minutes, [row["reward_rate"] for row in rows], color="#0072B2")
-    earned.set(title="Reward earned", xlabel="minute", ylabel="mean reward of a pair", ylim=(0, 1))
+    earned.set(title="Reward earned", xlabel="minute", ylabel="mean reward of a pair", ylim=(0, 1.05))
     return to_bytes(made, "png")
 
 
