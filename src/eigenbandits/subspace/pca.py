@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 BLOCK = 128
 # One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
+# Rows are summed as a product, which BLAS does quicker than NumPy sums; made once, since this is done in every round.
+_ONES = np.ones(1024)
 
 
 def is_sampled(number: int) -> bool:
@@ -118,7 +120,7 @@ class PCA(Subspace):
         center = self.set_center(actions)
         vectors = actions if center is None else actions - center
         if self.center == "mean":
-            self.total += np.ones(len(vectors)) @ vectors
+            self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
         self.moment.add_rows(vectors)
         if is_sampled(self.sets):
             self.repeats.add(actions)
