@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 
 # From this many dimensions on, a cheap bound decides which actions are worth an exact look.
 PRUNE = 256
+# The ridge of an intercept that is not free, in units of R²/S², unless λ_out is less: what λ_out is in 100 dimensions
+# and an intercept, where it was measured. An intercept is one direction in any number of dimensions.
+HELD = 303.0
 # Rewards that it takes to estimate the noise.
 ENOUGH = 30
 
@@ -32,8 +35,8 @@ class Graded(Ambient):
     noise of size R then asks for ridges of the order R²/S² inside and R² d/S² outside (the ratio of the noise's
     variance to a coordinate's). A reward that only the outside can explain still teaches the outside, just slowly.
     Inside, the ridge is even or rises from λ_in along the spectrum, as λ_in (ℓ₁/ℓ)^p: with each new frame the steepest
-    is taken that the rewards allow (`grading.explores_least`). An intercept has the ridge λ_out, and λ_in once the
-    rewards show a large offset (`grading.has_offset`).
+    is taken that the rewards allow (`grading.explores_least`). An intercept has a ridge of up to 303 R²/S², and λ_in
+    once the rewards show a large offset (`grading.has_offset`).
 
     With W = λ_in P̂ + λ_out (I − P̂) the theorem of OFUL holds as it stands for the norm ‖W^{1/2}θ*‖ in the place of
     S√λ. The radius takes that norm to be S√λ_in, which is an assumption; θ* in the true subspace has
@@ -253,7 +256,8 @@ class Graded(Ambient):
 
     def _size_ridges(self) -> None:
         self.inner = self.inside * self.unit
-        self.level = self.held = max(self.outside * len(self.center), self.inside) * self.unit
+        self.level = max(self.outside * len(self.center), self.inside) * self.unit
+        self.held = min(self.level, HELD * self.unit)
 
     def _reestimate(self) -> bool:
         """Take the noise anew from the rewards, and return whether it moved by more than a twentieth.
