@@ -48,7 +48,7 @@ def least_larger_form(shape1: Matrix, center1: Vector, shape2: Matrix, center2: 
 class PlainLinear:
     """Ridge regression on all that was learned: OFUL's estimate, widths and radii.
 
-    `center` says what is taken off an action before it is used; if anything is, an intercept κ of the root mean square
+    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ of the root mean square
     norm of the first decision set is added as a last coordinate.
     """
 
@@ -60,9 +60,19 @@ class PlainLinear:
     sets: list[Matrix] = field(default_factory=list)
     learned: list[tuple[Matrix, Vector, float]] = field(default_factory=list)
 
+    @property
+    def by_set(self) -> bool:
+        return self.center in ("set", "differences")
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.center in ("mean", "set")
+
     def lift(self, actions: Matrix, own_set: Matrix) -> Matrix:
         if self.center == "none":
             return actions
+        if self.center == "differences":
+            return actions - own_set.mean(axis=0)
         kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         taken_off = self.sets[0].mean(axis=0) if self.center == "mean" else own_set.mean(axis=0)
         return np.column_stack([actions - taken_off, np.full(len(actions), kappa)])
@@ -72,7 +82,7 @@ class PlainLinear:
 
     def history(self) -> tuple[Matrix, Vector]:
         """Return the lifted actions learned from (n, D) and their rewards (n,)."""
-        size = self.sets[0].shape[1] + (self.center != "none")
+        size = self.sets[0].shape[1] + self.has_intercept
         rows = [self.lift(action[None], own_set)[0] for own_set, action, _ in self.learned]
         return np.array(rows).reshape(-1, size), np.array([reward for _, _, reward in self.learned])
 
@@ -125,7 +135,7 @@ class PlainPSLB(PlainLinear):
         """Return the second moment of all vectors seen, centred as asked, and the mean that was taken off."""
         vectors = np.concatenate(self.sets)
         zero = np.zeros(vectors.shape[1])
-        if self.center == "set":
+        if self.by_set:
             vectors = np.concatenate([actions - actions.mean(axis=0) for actions in self.sets])
             return vectors.T @ vectors / len(vectors), zero
         mean = vectors.mean(axis=0) if self.center == "mean" else zero
@@ -153,7 +163,7 @@ class PlainPSLB(PlainLinear):
         if self.frame is None or not is_sampled(len(self.sets)) or len(actions) < 2:
             return
         V, mean = self.frame
-        centred = actions - (actions.mean(axis=0) if self.center == "set" else mean)
+        centred = actions - (actions.mean(axis=0) if self.by_set else mean)
         inside = centred @ V
         products = [np.outer(z, x - V @ z) for z, x in zip(inside, centred, strict=True)]
         self.together += float(np.sum(np.sum(products, axis=0) ** 2))
@@ -161,10 +171,10 @@ class PlainPSLB(PlainLinear):
 
     def read(self, actions: Matrix, own_set: Matrix, V: Matrix, mean: Vector) -> tuple[Matrix, Matrix]:
         """Return the coordinates (n, q) of actions and what these leave out (n, d)."""
-        centred = actions - (own_set.mean(axis=0) if self.center == "set" else mean)
+        centred = actions - (own_set.mean(axis=0) if self.by_set else mean)
         inside = centred @ V
         outside = centred - inside @ V.T
-        if self.center != "none":
+        if self.has_intercept:
             kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
             inside = np.column_stack([inside, np.full(len(inside), kappa)])
         return inside, outside
@@ -179,7 +189,7 @@ class PlainPSLB(PlainLinear):
         self.frame = V, mean
         error = self.error(spectrum)
 
-        q = self.rank + (self.center != "none")
+        q = self.rank + self.has_intercept
         past = [self.read(action[None], own_set, V, mean) for own_set, action, _ in self.learned]
         lifted, rewards = self.history()
         z_past = np.array([z[0] for z, _ in past]).reshape(-1, q)
@@ -222,7 +232,7 @@ class PlainPSLB(PlainLinear):
 
     def shadow(self, V: Matrix, mean: Vector) -> Matrix:
         """Return A with φ = Aᵀϑ: with x̃ = (x − ref, κ) and z = (Vᵀ(x − μ), κ), the same reward asks for (Vᵀθ, c')."""
-        if self.center == "none":
+        if not self.has_intercept:
             return V
         kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         matrix = np.zeros((len(V) + 1, V.shape[1] + 1))

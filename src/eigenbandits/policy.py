@@ -169,7 +169,7 @@ class Policy(Component):
     def _decision(self, choice: Choice, array: Array, center: Array | None, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()
         action.setflags(write=False)
-        own = center if self.subspace.center == "set" else None
+        own = center if self.subspace.by_set else None
         return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, own, choice.model)
 
     def learn(self, action: Decision | ArrayLike, reward: float) -> None:
@@ -191,7 +191,7 @@ class Policy(Component):
             centers = [None] * len(array)
         values = inputs.as_rewards(rewards, len(array))
         self._start(array)
-        if self.subspace.center == "set":
+        if self.subspace.by_set:
             shift = np.array([self._center(center) for center in centers])
             lifted = self.subspace.lift(array - shift, np.zeros(array.shape[1]))
         else:
@@ -224,11 +224,11 @@ class Policy(Component):
             vector = action.action
             if type(vector) is np.ndarray and vector.shape == (self.dim,) and not vector.flags.writeable:
                 # Made by choose(), which has checked it, and unchanged since.
-                if self.subspace.center != "set":
+                if not self.subspace.by_set:
                     return vector.astype(np.float64, copy=False), None
                 if action.center is not None:
                     return vector.astype(np.float64, copy=False), action.center
-            if self.subspace.center == "set" and action.center is None:
+            if self.subspace.by_set and action.center is None:
                 raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
             return inputs.as_action(action.action, self.dim), action.center
         vector = inputs.as_action(action, self.dim)
@@ -236,14 +236,14 @@ class Policy(Component):
         return vector, None
 
     def _refuse_bare_vectors(self) -> None:
-        if self.subspace.center == "set":
+        if self.subspace.by_set:
             raise ValueError(
                 "this policy centres each decision set on its own mean, so a bare vector has no meaning; "
                 "hand in the Decision that choose() gave."
             )
 
     def _center(self, center: Array | None) -> Array | None:
-        return center if self.subspace.center == "set" else self.subspace.reference
+        return center if self.subspace.by_set else self.subspace.reference
 
     def _start(self, array: Array) -> None:
         if self.dim is None:

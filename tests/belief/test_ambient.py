@@ -20,7 +20,7 @@ def stream(seed, count, dim=DIM):
     return rng.standard_normal((count, dim)), rng.standard_normal(count)
 
 
-@pytest.mark.parametrize("center", ["none", "mean", "set"])
+@pytest.mark.parametrize("center", ["none", "mean", "set", "differences"])
 def test_oful_agrees_with_its_twin_in_every_round(center):
     rng = np.random.default_rng(1)
     options = {"noise": 0.3, "theta_bound": 1.4, "ridge": 0.6, "delta": 0.05, "center": center}

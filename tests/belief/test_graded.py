@@ -49,7 +49,7 @@ def directions(policy: eb.Policy) -> np.ndarray:
     return frame.directions
 
 
-@pytest.mark.parametrize("center", ["none", "mean", "set"])
+@pytest.mark.parametrize("center", ["none", "mean", "set", "differences"])
 @pytest.mark.parametrize("power", [None, 1.5])
 @pytest.mark.parametrize("refresh", ["lazy", "every-round"])
 @pytest.mark.parametrize("noise", [0.3, "estimated"])

@@ -67,6 +67,8 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "set", {"rank": 2, "center": "set"}),
     (eb.PSLB, "auto-mean", {"center": "mean"}),
     (eb.PSLB, "auto-set", {"center": "set"}),
+    (eb.PSLB, "differences", {"rank": 2, "center": "differences"}),
+    (eb.PSLB, "auto-differences", {"center": "differences"}),
     (eb.PSLB, "auto-cut", {"outside": "cut"}),
     (eb.PSLB, "shrunk", {"rank": 2, "outside": "shrunk"}),
     (eb.PSLB, "shrunk-sampled", {"rule": "sampled", "samples": 30}),
@@ -76,6 +78,8 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "soft", {"outside": 2.0}),
     (eb.PSLB, "streaming", {"memory": "streaming"}),
     (eb.PSLB, "streaming-set", {"memory": "streaming", "center": "set", "rank": 2}),
+    (eb.PSLB, "streaming-differences", {"memory": "streaming", "center": "differences", "rank": 2}),
+    (eb.PSLB, "float32-differences", {"dtype": "float32", "center": "differences"}),
     (eb.PSLB, "float32", {"dtype": "float32"}),
     (eb.PSLB, "float32-cut", {"dtype": "float32", "rank": 2, "center": "mean"}),
     (eb.PSLB, "projected", {"rank": 2, "intersect": False}),
@@ -89,6 +93,7 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.OFUL, "paper", {"radius": "paper"}),
     (eb.OFUL, "mean", {"center": "mean"}),
     (eb.OFUL, "set", {"center": "set"}),
+    (eb.OFUL, "differences", {"center": "differences"}),
     (eb.OFUL, "float32", {"dtype": "float32"}),
     (eb.LinTS, "mean", {"center": "mean"}),
     (eb.CBRAP, "set", {"center": "set"}),
@@ -113,6 +118,10 @@ class Case:
     @property
     def center(self) -> str:
         return str(self.options.get("center", "mean" if self.shrunk else "none"))
+
+    @property
+    def by_set(self) -> bool:
+        return self.center in ("set", "differences")
 
     @property
     def sketched(self) -> bool:

@@ -43,7 +43,7 @@ def assert_means_the_same(case, conversions):
         assert two.action.dtype == (np.float32 if case.single else np.float64)
         plain.learn(one, reward(one))
         other.learn(two, np.float64(reward(one)))
-        if case.center != "set":
+        if not case.by_set:
             plain.learn(one.action, 0.5)
             other.learn(one.action.tolist(), 0.5)
 

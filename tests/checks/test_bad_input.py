@@ -109,7 +109,7 @@ def test_decisions_of_another_policy(case):
     """A decision that carries no centre cannot teach a policy that centres by set, even as the first thing it sees."""
     foreign = eb.OFUL(noise=0.1).choose(GOOD)
     policy = case.make(dim=DIM, seed=3)
-    if case.center == "set":
+    if case.by_set:
         assert_refused(policy, lambda: policy.learn(foreign, 0.5))
         assert_refused(policy, lambda: policy.learn_many([foreign], [0.5]))
     else:

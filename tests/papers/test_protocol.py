@@ -45,7 +45,7 @@ def test_full_scale_is_what_was_asked_for():
     assert length(Block("mnist", 100), "full", "others").seeds == 3
 
 
-@pytest.mark.parametrize(("layer", "center"), [("linear", "none"), ("relu", "set")])
+@pytest.mark.parametrize(("layer", "center"), [("linear", "none"), ("relu", "differences")])
 def test_as_the_paper_ran_them(layer, center):
     block = Block("mnist", 500, layer)
     found = line_up(block, "paper")
@@ -104,8 +104,8 @@ def test_the_longest_action():
     actions = np.array([[5.0, 0.0], [5.0, 1.0], [5.0, 0.1]])
     assert Longest().choose(actions).index == 1  # √26
     # Around the mean (5, 1.1/3) the lengths are 0.37, 0.63 and 0.27.
-    assert Longest("set").choose(actions - [0.0, 0.5]).index == 1
-    assert Longest("set").choose(np.array([[9.0, 0.0], [9.0, 0.0], [8.0, 0.0]])).index == 2
+    assert Longest("differences").choose(actions - [0.0, 0.5]).index == 1
+    assert Longest("differences").choose(np.array([[9.0, 0.0], [9.0, 0.0], [8.0, 0.0]])).index == 2
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_service_goes_as_the_library_does(service):
     assert (found["decisions"], found["rewards"], found["pending"], found["dim"]) == (29, 20, 9, 5)
 
 
-@pytest.mark.parametrize("center", ["none", "mean", "set"])
+@pytest.mark.parametrize("center", ["none", "mean", "set", "differences"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_decision_read_from_the_log_again_teaches_the_same(standing, center, dtype):
     parameters = {"noise": 0.5, "seed": 7, "center": center, "dtype": dtype}

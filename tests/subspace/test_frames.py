@@ -116,6 +116,21 @@ def test_the_whole_space_has_no_frame():
     )
 
 
+def test_differences_are_all_that_is_left_of_a_set():
+    """As if the mean of each set had been taken off before the policy saw it."""
+    rng = np.random.default_rng(4)
+    sets = rng.standard_normal((30, 5, 4)) + 3.0 * rng.standard_normal((30, 1, 4))
+    for options in ({"rank": 1}, {"rank": 2, "intersect": False, "radius": "general"}, {}):
+        told = eb.PSLB(noise=0.3, center="differences", **options)
+        handed = eb.PSLB(noise=0.3, center="none", **options)
+        for actions in sets:
+            decision, other = told.choose(actions), handed.choose(actions - actions.mean(axis=0))
+            assert decision.index == other.index
+            assert decision.upper == pytest.approx(other.upper, rel=1e-9)
+            told.learn(decision, actions[decision.index, 0])
+            handed.learn(other, actions[decision.index, 0])
+
+
 @pytest.mark.parametrize("subspace", [PCA(2, center="set"), Known(np.eye(4)[:, :2], center="set")])
 def test_a_set_of_one_is_all_intercept(subspace):
     policy = eb.Policy(subspace, Projected(0.1), Optimism())

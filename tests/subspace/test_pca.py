@@ -30,7 +30,7 @@ def split(vectors, sizes):
 
 def reference_spectrum(sets, center):
     """Return the eigenvalues in descending order, by NumPy's covariance of all vectors."""
-    vectors = np.concatenate([actions - actions.mean(axis=0) for actions in sets] if center == "set" else sets)
+    vectors = np.concatenate([actions - actions.mean(axis=0) for actions in sets] if center in ("set", "differences") else sets)
     matrix = np.cov(vectors.T, bias=True) if center == "mean" else vectors.T @ vectors / len(vectors)
     return np.linalg.eigvalsh(matrix)[::-1]
 
@@ -40,7 +40,7 @@ def reference_spectrum(sets, center):
     st.integers(0, 10**6),
     st.lists(st.integers(1, 300), min_size=1, max_size=6),
     st.integers(2, 12),
-    st.sampled_from(["none", "mean", "set"]),
+    st.sampled_from(["none", "mean", "set", "differences"]),
 )
 def test_the_spectrum_is_that_of_the_covariance(seed, sizes, dim, center):
     rng = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ def test_a_large_common_mean_costs_no_digits():
     assert subspace_distance(shifted.directions, plain.directions) < 1e-6
 
 
-@pytest.mark.parametrize("center", ["none", "mean", "set"])
+@pytest.mark.parametrize("center", ["none", "mean", "set", "differences"])
 def test_tracked_directions_are_the_eigenvectors(center):
     """Beyond 128 dimensions the leading eigenvectors are tracked; what they may miss is added to the error."""
     rng = np.random.default_rng(3)
@@ -87,7 +87,7 @@ def test_tracked_directions_are_the_eigenvectors(center):
         subspace.observe(actions)
         frame = subspace.frame()
     seen = sets[: subspace.refreshed_set]
-    centred = np.concatenate([s - s.mean(axis=0) for s in seen] if center == "set" else seen)
+    centred = np.concatenate([s - s.mean(axis=0) for s in seen] if center in ("set", "differences") else seen)
     matrix = np.cov(centred.T, bias=True) if center == "mean" else centred.T @ centred / len(centred)
     values, vectors = np.linalg.eigh(matrix)
     true = vectors[:, ::-1][:, :3]
@@ -164,7 +164,7 @@ def test_the_error_is_of_the_kind_asked_for():
         ({"projection_error": "guess"}, "projection_error is 'guess'"),
         ({"projection_error": -0.1}, "projection_error is -0.1"),
         ({"projection_error": "theorem"}, "structure is None; expected an eb.Structure"),
-        ({"center": "median"}, "center is 'median'; expected one of 'none', 'mean', 'set'"),
+        ({"center": "median"}, "center is 'median'; expected one of 'none', 'mean', 'set', 'differences'"),
         ({"refresh": "never"}, "refresh is 'never'"),
         ({"growth": -1.0}, "growth is -1"),
         ({"delta": 0.0}, "delta is 0"),
@@ -178,7 +178,7 @@ def test_bad_parameters_are_named(options, match):
 # --- streaming ---
 
 
-@pytest.mark.parametrize("center", ["none", "set"])
+@pytest.mark.parametrize("center", ["none", "set", "differences"])
 def test_streaming_finds_what_pca_finds(center):
     rng = np.random.default_rng(8)
     sets = split(near_a_subspace(rng, 6_000, 40), [20] * 300)
@@ -217,5 +217,5 @@ def test_streaming_holds_no_square_matrix():
     subspace.frame()
     arrays = [value for value in subspace.state().values() if isinstance(value, np.ndarray)]
     assert max(array.size for array in arrays) <= 6 * 5_000
-    with pytest.raises(ValueError, match="center is 'mean'; expected one of 'none', 'set'"):
+    with pytest.raises(ValueError, match="center is 'mean'; expected one of 'none', 'set', 'differences'"):
         Streaming(2, center="mean")

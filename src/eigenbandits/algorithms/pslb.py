@@ -46,7 +46,7 @@ class PSLB(Policy):
     structure
         λ₊, λ₋, σ², d_x and d_ψ, for "theorem".
     center
-        "none", "mean" or "set"; see `subspace.Subspace`. None takes "mean" for "shrunk", with an intercept that is
+        "none", "mean", "set" or "differences"; see `subspace.Subspace`. None takes "mean" for "shrunk", with an intercept that is
         free only once the rewards show a large offset, and "none" for "cut".
     rule
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or

@@ -118,7 +118,7 @@ class Hosted:
     def decision(self, asked: AskedSet, chosen: int) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
         center = None
-        if self.policy.subspace.center == "set":
+        if self.policy.subspace.by_set:
             if isinstance(asked, Inline) and asked.chosen_only:
                 raise Unrepeatable("a decision that was pruned is to be learned from")
             actions = inputs.as_actions(asked.actions(self.catalogue), self.dim, dtype=self.policy.dtype)

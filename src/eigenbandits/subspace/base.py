@@ -14,7 +14,7 @@ from eigenbandits import inputs, linalg
 from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
-CENTERS = ("none", "mean", "set")
+CENTERS = ("none", "mean", "set", "differences")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +100,8 @@ class Frame:
 class Subspace(Component):
     """Base of the subspace axis.
 
-    A subspace *lifts* actions: it takes off the reference that `center` asks for and, if it took off anything, adds
-    the intercept's coordinate, so that a reward xᵀθ* stays linear in what beliefs see. It *observes* every action it
+    A subspace *lifts* actions: it takes off the reference that `center` asks for and, where that has an intercept, adds
+    its coordinate, so that a reward xᵀθ* stays linear in what beliefs see. It *observes* every action it
     is shown, rewarded or not, and gives its `frame`.
 
     Parameters
@@ -110,6 +110,8 @@ class Subspace(Component):
         "none": actions are taken as they are. "mean": directions are found around the running mean of all actions,
         and an intercept stands for what the mean earns. "set": each decision set is taken relative to its own mean,
         which leaves the differences between its actions, all that a choice needs, and an intercept for the rest.
+        "differences": the same without an intercept, for rewards that are near zero for the average action of a set,
+        such as 1 for the one right answer among many and 0 for the others.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("dim", "scale", "intercept", "reference", "seen", "sets")
@@ -127,7 +129,17 @@ class Subspace(Component):
     def lifted_dim(self) -> int:
         """Length D of a lifted action."""
         assert self.dim is not None
-        return self.dim + (self.center != "none")
+        return self.dim + self.has_intercept
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether lifted actions have an intercept's coordinate."""
+        return self.center in ("mean", "set")
+
+    @property
+    def by_set(self) -> bool:
+        """Whether each decision set has a centre of its own, so that a vector means nothing without its set."""
+        return self.center in ("set", "differences")
 
     def start(self, actions: Array) -> None:
         """Fix the dimension, and the reference and scale of the intercept, at the first vectors seen."""
@@ -141,7 +153,7 @@ class Subspace(Component):
         self.scale = spread if spread > 1e-6 * whole else whole
         if self.scale == 0.0:
             self.scale = 1.0
-        if self.center == "none":
+        if not self.has_intercept:
             return
         # κ is of the size of an action, so that one ridge and one bound S suit it as well as the rest of θ.
         self.intercept = whole if whole > 0.0 else 1.0
@@ -154,14 +166,14 @@ class Subspace(Component):
 
     def set_center(self, actions: Array) -> Array | None:
         """Return what is taken off the actions of one decision set, or None."""
-        if self.center == "set":
+        if self.by_set:
             return np.asarray(actions.mean(axis=0))
         return self.reference
 
     def lift(self, actions: Array, center: Array | None) -> Array:
         """Return one action or many, (…, D), as beliefs see them; `center` is what `set_center` gave for their set."""
-        if self.center == "none":
-            return actions
+        if not self.has_intercept:
+            return actions if center is None else np.subtract(actions, center, dtype=actions.dtype)
         lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
         if center is None:
             lifted[..., :-1] = actions

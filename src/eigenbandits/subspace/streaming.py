@@ -37,7 +37,7 @@ class Streaming(Subspace):
     projection_error
         "estimated" from the spectrum, or a number.
     center
-        "none" or "set"; a running mean would change what the sums were made of.
+        "none", "set" or "differences"; a running mean would change what the sums were made of.
     growth
         How much the number of vectors grows between two steps.
     most
@@ -57,7 +57,7 @@ class Streaming(Subspace):
         growth: float = 0.25,
         most: int = 16,
     ) -> None:
-        super().__init__(inputs.one_of(center, "center", ("none", "set")))
+        super().__init__(inputs.one_of(center, "center", ("none", "set", "differences")))
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
         if isinstance(projection_error, str):
             inputs.one_of(projection_error, "projection_error", ("estimated",))
@@ -95,7 +95,7 @@ class Streaming(Subspace):
         stride = min(STRIDE, max(1, count // FEWEST))
         rows = actions[self.sets % stride :: stride]
         super().observe(actions)
-        center = actions.mean(axis=0) if self.center == "set" else None
+        center = actions.mean(axis=0) if self.by_set else None
         rows = rows if center is None else rows - center
         block = self.block.astype(rows.dtype, copy=False)
         self.sums += rows.T @ (rows @ block)

@@ -47,7 +47,7 @@ class Longest:
 
     Attributes
     ----------
-    center : {"none", "set"}
+    center : {"none", "differences"}
         Whether lengths are measured from the mean of the decision set.
     """
 
@@ -55,7 +55,7 @@ class Longest:
 
     def choose(self, actions: Array) -> Longest.Choice:
         """Choose the longest."""
-        around = actions - actions.mean(axis=0) if self.center == "set" else actions
+        around = actions - actions.mean(axis=0) if self.center == "differences" else actions
         return Longest.Choice(int(square_norms(around).argmax()))
 
     def learn(self, decision: object, reward: float) -> None:
