@@ -48,8 +48,8 @@ def least_larger_form(shape1: Matrix, center1: Vector, shape2: Matrix, center2: 
 class PlainLinear:
     """Ridge regression on all that was learned: OFUL's estimate, widths and radii.
 
-    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ of the root mean square
-    norm of the first decision set is added as a last coordinate.
+    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ of the root mean
+    square norm of the first decision set is added as a last coordinate.
     """
 
     noise: float

@@ -69,7 +69,13 @@ def assert_agrees(options, sets, taught=()):
 @pytest.mark.parametrize("intersect", [True, False], ids=["both", "projected"])
 @pytest.mark.parametrize(
     ("center", "world"),
-    [("none", "plane"), ("none", "no structure"), ("mean", "common mean"), ("set", "common mean"), ("differences", "common mean")],
+    [
+        ("none", "plane"),
+        ("none", "no structure"),
+        ("mean", "common mean"),
+        ("set", "common mean"),
+        ("differences", "common mean"),
+    ],
 )
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_every_round_agrees_with_the_twin(options, world, center, intersect):

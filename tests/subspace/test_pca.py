@@ -30,7 +30,8 @@ def split(vectors, sizes):
 
 def reference_spectrum(sets, center):
     """Return the eigenvalues in descending order, by NumPy's covariance of all vectors."""
-    vectors = np.concatenate([actions - actions.mean(axis=0) for actions in sets] if center in ("set", "differences") else sets)
+    by_set = center in ("set", "differences")
+    vectors = np.concatenate([actions - actions.mean(axis=0) for actions in sets] if by_set else sets)
     matrix = np.cov(vectors.T, bias=True) if center == "mean" else vectors.T @ vectors / len(vectors)
     return np.linalg.eigvalsh(matrix)[::-1]
 

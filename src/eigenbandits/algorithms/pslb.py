@@ -46,8 +46,8 @@ class PSLB(Policy):
     structure
         λ₊, λ₋, σ², d_x and d_ψ, for "theorem".
     center
-        "none", "mean", "set" or "differences"; see `subspace.Subspace`. None takes "mean" for "shrunk", with an intercept that is
-        free only once the rewards show a large offset, and "none" for "cut".
+        "none", "mean", "set" or "differences"; see `subspace.Subspace`. None takes "mean" for "shrunk", with an
+        intercept that is free only once the rewards show a large offset, and "none" for "cut".
     rule
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or
         "thompson".
