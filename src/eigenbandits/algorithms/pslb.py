@@ -23,7 +23,8 @@ class PSLB(Policy):
     whose ridge is weak inside the span and strong outside, so that nothing is cut away for good; with it nothing has
     to be known or set but the noise.
 
-    Cost of a round: O(Kdm) to look, O(Kd²) to add the actions to the second moment, O(d²) for one reward, and a share
+    Cost of a round: O(Kdm) to look, O(Kd²) to add the actions to the second moment (O(d²) for each of some 32 of them
+    where d and K are large and many have been added), O(d²) for one reward, and a share
     of a tracked eigendecomposition that falls as 1/t.
 
     Parameters

@@ -335,11 +335,14 @@ class GradedView(AmbientView):
             shape = reader.gram.copy()
             shape.flat[:: len(shape) + 1] += belief.ridges
             whitening, _ = linalg.whitening(shape, belief.inner)
-            z = linalg.project(actions, belief.span)
+            # One product in the place of three: the decision set is read once.
+            rank = belief.span.shape[1]
+            read = linalg.project(actions, np.concatenate([belief.span.T, reader.cross, self._center[None]]).T)
+            z, leaked, self._estimates = read[:, :rank], read[:, rank:-1], read[:, -1]
             white = z @ whitening.T
             solved = white @ whitening
             rest = linalg.square_norms(actions) - linalg.square_norms(z)
-            rest -= 2.0 * np.einsum("ij,ij->i", linalg.project(actions, reader.cross.T), solved)
+            rest -= 2.0 * np.einsum("ij,ij->i", leaked, solved)
             rest += np.einsum("ij,ij->i", solved @ reader.cross_gram, solved)
             squares = np.einsum("ij,ij->i", white, white) + np.maximum(rest, 0.0) / belief.level
             # Rounding must not put the bound below what it bounds.

@@ -18,6 +18,10 @@ Array = NDArray[np.float64]
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
+# In `LARGE` dimensions adding a vector costs far more than looking at it, and once `PLENTY` per dimension are known,
+# further ones change little: of a large decision set one vector in up to `STRIDE` is added then, but no fewer than
+# `FEWEST`; which ones changes from set to set.
+LARGE, PLENTY, STRIDE, FEWEST = 256, 16, 32, 32
 # One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
 # Rows are summed as a product, which BLAS does quicker than NumPy sums; made once, since this is done in every round.
@@ -51,8 +55,9 @@ class PCA(Subspace):
     anytime
         Spend `delta` over the decision sets seen, 6δ/(π²t²), so that "theorem" holds for all of them at once.
     refresh
-        "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`; "every-round": at
-        each round, the letter of Algorithm 1.
+        "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`, and once there are
+        many of them only some of a large decision set are added; "every-round": all of them are, and the eigenvectors
+        found, in each round, the letter of Algorithm 1.
     growth
         Between two refreshes the second moment moves by at most growth/(1 + growth) times the difference between
         the new vectors' second moment and the old one.
@@ -60,7 +65,7 @@ class PCA(Subspace):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
-        *("moment", "total", "refreshed_at", "refreshed_set", "version"),
+        *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
         *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
     )
 
@@ -91,6 +96,7 @@ class PCA(Subspace):
         self.anytime = bool(anytime)
         self.moment = linalg.SymmetricSum()
         self.total: Array = np.zeros(0)
+        self.added = 0
         self.refreshed_at = 0
         self.refreshed_set = 0
         self.version = 0
@@ -115,10 +121,13 @@ class PCA(Subspace):
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array) -> None:
-        """Add one decision set, or a catalogue, to the second moment."""
+        """Add one decision set, or a catalogue, or some of a large one, to the second moment."""
         super().observe(actions)
         center = self.set_center(actions)
-        vectors = actions if center is None else actions - center
+        vectors = self._worth_adding(actions)
+        if center is not None:
+            vectors = vectors - center
+        self.added += len(vectors)
         if self.center == "mean":
             self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
         self.moment.add_rows(vectors)
@@ -126,6 +135,15 @@ class PCA(Subspace):
             self.repeats.add(actions)
             if self.directions is not None and 1 < len(vectors) <= 4 * BLOCK:
                 self._compare(vectors)
+
+    def _worth_adding(self, actions: Array) -> Array:
+        """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
+        count, dim = actions.shape
+        few = count < 2 * FEWEST or dim < LARGE or self.added < PLENTY * dim
+        if few or self.refresh == "every-round":
+            return actions
+        stride = min(STRIDE, count // FEWEST)
+        return actions[self.sets % stride :: stride]
 
     def _compare(self, vectors: Array) -> None:
         """Take note of how much the actions of one set resemble each other (the design effect of survey sampling).
@@ -149,12 +167,12 @@ class PCA(Subspace):
     @property
     def independent(self) -> float:
         """How many independent vectors those seen are worth, as far as the resemblance between them shows."""
-        return self.repeats.worth(self.seen) / self.likeness
+        return self.repeats.worth(self.added) / self.likeness
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
         growth = 0.0 if self.refresh == "every-round" else self.growth
-        if self.seen > self.refreshed_at and self.seen >= (1.0 + growth) * self.refreshed_at:
+        if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
             self._find()
         frame = self.current()
         assert frame is not None
@@ -174,7 +192,7 @@ class PCA(Subspace):
     def _find(self) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
         half = self.moment.flush()
-        dim, count = len(half), self.seen
+        dim, count = len(half), self.added
         self.mean = self.total / count if self.center == "mean" else None
         size = self._block_size(dim)
         if dim <= eigen.DENSE or 3 * size >= dim:
@@ -188,14 +206,14 @@ class PCA(Subspace):
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
-        self.refreshed_at, self.refreshed_set = self.seen, self.sets
+        self.refreshed_at, self.refreshed_set = self.added, self.sets
         self.error = self._error()
         self.version += 1
         self._frame = None
 
     def _times(self, columns: Array) -> Array:
         """Return the second moment, or the covariance, times a block."""
-        product = self.moment.times_columns(columns) / self.seen
+        product = self.moment.times_columns(columns) / self.added
         if self.mean is not None:
             product -= np.multiply.outer(self.mean, self.mean @ columns)
         return product
@@ -239,6 +257,7 @@ class PCA(Subspace):
                 "rank": frame.directions.shape[1],
                 "spectrum": frame.spectrum,
                 "projection_error": frame.error,
+                "vectors_added": self.added,
                 "likeness_within_sets": self.likeness,
                 "independent_vectors": self.independent,
             }
