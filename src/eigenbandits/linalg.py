@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 # xᵀy of two vectors as a float: in every round, and for a fifth of what NumPy's operator costs on short vectors.
 dot = blas.ddot
+# y + a x, in place in y.
+axpy = blas.daxpy
 
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
@@ -69,15 +71,16 @@ class SymmetricSum(Component):
         self.fill = 0
         self._single = None
 
-    def add(self, row: Array) -> None:
-        """Add one row's outer product."""
-        if not len(self.waiting):
-            self.half = blas.dger(self.sign, row, row, a=self.half, overwrite_a=1)
+    def add(self, row: Array, weight: float = 1.0) -> None:
+        """Add the outer product of one row, times a weight above 0."""
+        room = self.waiting.shape[0]
+        if not room:
+            self.half = blas.dger(self.sign * weight, row, row, a=self.half, overwrite_a=1)
             self._single = None
             return
-        if self.fill == len(self.waiting):
+        if self.fill == room:
             self.flush()
-        self.waiting[self.fill] = row
+        self.waiting[self.fill] = row if weight == 1.0 else row * math.sqrt(weight)
         self.fill += 1
 
     def add_rows(self, rows: Array) -> None:
@@ -132,6 +135,12 @@ class SymmetricSum(Component):
             rows = self.waiting[: self.fill]
             result += self.sign * (rows.T @ (rows @ columns))
         return result
+
+    def times_rows(self, rows: Array) -> Array:
+        """Return rows times the matrix: the products with each row, one after the other in memory."""
+        if not self.waiting.shape[0]:
+            return np.asarray(rows @ self.half)
+        return self.times_columns(rows.T).T
 
     def squares(self, rows: NDArray[np.float32]) -> Array:
         """Return xᵀMx for each row in single precision: half the time, and errors of some √d roundings of ‖M‖‖x‖²."""

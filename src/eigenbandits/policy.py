@@ -51,6 +51,28 @@ class Decision:
     center: Array | None = field(default=None, repr=False)
     _model: Callable[[], Array] | None = field(default=None, repr=False)
 
+    # By hand: one is made in every round, and the __init__ of a frozen dataclass takes four times as long.
+    def __init__(
+        self,
+        index: int,
+        action: Array,
+        round: int,
+        estimate: float,
+        upper: float,
+        propensity: float | None = None,
+        center: Array | None = None,
+        _model: Callable[[], Array] | None = None,
+    ) -> None:
+        fields = self.__dict__
+        fields["index"] = index
+        fields["action"] = action
+        fields["round"] = round
+        fields["estimate"] = estimate
+        fields["upper"] = upper
+        fields["propensity"] = propensity
+        fields["center"] = center
+        fields["_model"] = _model
+
     @property
     def model(self) -> Array:
         """The model θ̃ (d,) that the choice followed, computed when asked for."""

@@ -101,9 +101,10 @@ class Ambient(RidgeBelief):
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
         lost = gain < 16.0 * _ROUNDING * self.largest * linalg.dot(action, action)
         if not lost:
-            self.inverse.add(solved / math.sqrt(1.0 + gain))
+            self.inverse.add(solved, 1.0 / (1.0 + gain))
             # A new array, not an update in place: decisions already handed out may still refer to the old one.
-            self.center = self.center + solved * ((reward - linalg.dot(action, self.center)) / (1.0 + gain))
+            surprise = reward - linalg.dot(action, self.center)
+            self.center = linalg.axpy(solved, self.center.copy(), a=surprise / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
@@ -224,7 +225,7 @@ class AmbientView(View):
         self._dim = dim
         self._estimates: Array | None = None
         self._uppers: Array | None = None
-        self._columns: Array | None = None
+        self._products: Array | None = None
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
 
@@ -237,9 +238,9 @@ class AmbientView(View):
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
         actions = self.lifted[rows].astype(np.float64, copy=False)
-        solved = self.belief.inverse.times_columns(actions.T)
-        self._solved.update(zip(rows.tolist(), solved.T, strict=True))
-        squares = np.vecdot(actions, solved.T)
+        solved = self.belief.inverse.times_rows(actions)
+        self._solved.update(zip(rows.tolist(), solved, strict=True))
+        squares = np.vecdot(actions, solved)
         values = np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
         self._known.update(zip(rows.tolist(), values.tolist(), strict=True))
         return values
@@ -292,14 +293,19 @@ class AmbientView(View):
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
             actions = self.lifted.astype(np.float64, copy=False)
-            self._columns = self.belief.inverse.times_columns(actions.T)
-            squares = np.vecdot(actions, self._columns.T)
-            self._uppers = self.estimates() + self.omega * np.sqrt(np.maximum(squares, 0.0))
+            self._products = self.belief.inverse.times_rows(actions)
+            uppers = np.vecdot(actions, self._products)
+            # In place: on few actions, making an array costs more than filling it.
+            np.maximum(uppers, 0.0, out=uppers)
+            np.sqrt(uppers, out=uppers)
+            uppers *= self.omega
+            uppers += self.estimates()
+            self._uppers = uppers
         return self._uppers
 
     def solved(self, index: int) -> Array | None:
         """Return Z⁻¹x of an action where it is known already."""
-        return self._columns[:, index] if self._columns is not None else self._solved.get(index)
+        return self._products[index] if self._products is not None else self._solved.get(index)
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
@@ -320,7 +326,7 @@ class AmbientView(View):
         """Return the view through some of the actions."""
         part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._dim)
         part._uppers = None if self._uppers is None else self._uppers[start:stop]
-        part._columns = None if self._columns is None else self._columns[:, start:stop]
+        part._products = None if self._products is None else self._products[start:stop]
         part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
         part._known = {i - start: self._known[i] for i in range(start, stop) if i in self._known}
         return part

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from eigenbandits import linalg
 from eigenbandits.component import Component
@@ -44,7 +43,7 @@ class Evidence(Component):
         if not self.slim:
             self.gram.add(action)
         # In place.
-        self.moment = blas.daxpy(action, self.moment, a=reward)
+        self.moment = linalg.axpy(action, self.moment, a=reward)
         self.squares += reward * reward
         self.count += 1
 

@@ -27,7 +27,8 @@ from __future__ import annotations
 import math
 
 
-# These run in every round, so they cost one comparison each; written so that NaN fails them too.
+# Written so that NaN fails them too. The radii that run in every round make the same comparisons themselves first, and
+# ask these only for the sentence.
 def _require_probability(delta: float) -> None:
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta!r}; expected a number between 0 and 1, such as 0.01.")
@@ -78,9 +79,9 @@ def noise_radius(*, noise: float, log_det_ratio: float, delta: float) -> float:
     >>> noise_radius(noise=0.5, log_det_ratio=3.0, delta=math.exp(-0.5))  # 0.5 √(3 + 1)
     1.0
     """
-    _require_probability(delta)
-    _require_sizes(noise=noise)
-    if not math.isfinite(log_det_ratio):
+    if not (0.0 < delta < 1.0 and 0.0 <= noise < math.inf and math.isfinite(log_det_ratio)):
+        _require_probability(delta)
+        _require_sizes(noise=noise)
         raise ValueError(f"log_det_ratio is {log_det_ratio!r}; expected a finite number.")
     return noise * math.sqrt(max(log_det_ratio, 0.0) - 2.0 * math.log(delta))
 
@@ -182,8 +183,9 @@ def omega_logdet(*, noise: float, log_det_ratio: float, delta: float, theta_boun
     >>> omega_logdet(**known, log_det_ratio=3.0)  # 0.5 √(3 + 1) + 2 * 2
     5.0
     """
-    _require_sizes(theta_bound=theta_bound)
-    _require_positive(ridge=ridge)
+    if not (0.0 <= theta_bound < math.inf and 0.0 < ridge < math.inf):
+        _require_sizes(theta_bound=theta_bound)
+        _require_positive(ridge=ridge)
     noise_term = noise_radius(noise=noise, log_det_ratio=log_det_ratio, delta=delta)
     return noise_term + theta_bound * math.sqrt(ridge)
 
