@@ -137,14 +137,16 @@ class Policy(Component):
     def choose(self, actions: ArrayLike) -> Decision:
         """Choose one row of a decision set (K, d); K may differ from round to round."""
         array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
-        self._start(array)
+        if self.dim is None:
+            self._start(array)
         assert self.dim is not None
-        self.subspace.observe(array)
+        subspace = self.subspace
+        subspace.observe(array)
         self.round += 1
-        center = self.subspace.set_center(array)
-        lifted = self.subspace.lift(array, center)
-        view = self.belief.view(lifted, self.dim, self.subspace.frame(), self.round)
-        choice = self.rule.choose(view, len(array), self.rng)
+        center = subspace.set_center(array)
+        lifted = subspace.lift(array, center)
+        view = self.belief.view(lifted, self.dim, subspace.frame(), self.round)
+        choice = self.rule.choose(view, array.shape[0], self.rng)
         return self._decision(choice, array, center, view.estimate(choice.index), self.round)
 
     def choose_many(self, decision_sets: Iterable[ArrayLike]) -> list[Decision]:
@@ -198,7 +200,8 @@ class Policy(Component):
         """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""
         value = inputs.as_reward(reward)
         vector, center = self._vector(action)
-        self._start(vector[None])
+        if self.dim is None:
+            self._start(vector[None])
         self.belief.learn(self.subspace.lift(vector, self._center(center)), value)
 
     def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:

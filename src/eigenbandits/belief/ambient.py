@@ -254,25 +254,22 @@ class AmbientView(View):
             self._known[index] = linalg.dot(action, self._center) + self.omega * width
         return self._known[index]
 
-    def expect(self, index: int) -> None:
-        """Let the belief keep Z⁻¹x of the action whose reward is likely to be learned next."""
+    def expect(self, index: int) -> tuple[Array, Array]:
+        """Let the belief keep x and Z⁻¹x of the action whose reward is likely to be learned next, and return them."""
         solved = self.solved(index)
-        if solved is not None:
-            # Copies: the caller may go on to use the same array for the next decision set.
-            self.belief.solved_action = self.lifted[index].astype(np.float64)
-            self.belief.solved = solved.copy()
+        assert solved is not None
+        # Copies: the caller may go on to use the same array for the next decision set.
+        belief, action = self.belief, self.lifted[index]
+        belief.solved_action = action.copy() if action.dtype == np.float64 else action.astype(np.float64)
+        belief.solved = solved.copy()
+        return belief.solved_action, belief.solved
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
         count, dim = self.lifted.shape
         if self._uppers is not None or count < (FEW if dim >= LARGE else MANY):
             return super().best()
-        return self._best_below(self._single_bounds())
-
-    def _best_below(self, bounds: Array) -> tuple[int, float]:
-        index, value = walk(bounds, self._values)
-        self.expect(index)
-        return index, value
+        return walk(self._single_bounds(), self._values)
 
     def _values(self, rows: Rows) -> Array:
         return np.array([self.upper_of(int(rows[0]))]) if len(rows) == 1 else self.upper(rows)
@@ -311,10 +308,8 @@ class AmbientView(View):
         """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
         if self.solved(index) is None:
             self.upper_of(index)
-        self.expect(index)
-        center, omega, dim, action = self._center, self.omega, self._dim, self.belief.solved_action
-        solved = self.belief.solved
-        assert action is not None and solved is not None
+        action, solved = self.expect(index)
+        center, omega, dim = self._center, self.omega, self._dim
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))

@@ -12,7 +12,7 @@ from eigenbandits import inputs, linalg
 from eigenbandits.belief import grading
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import firsts
+from eigenbandits.belief.base import firsts, walk
 from eigenbandits.belief.projected import Projected
 from eigenbandits.subspace.base import Frame
 
@@ -354,7 +354,7 @@ class GradedView(AmbientView):
         """Return the action with the highest optimistic value, looking closely only at those that can have it."""
         if self._uppers is not None or not self.belief.prunes:
             return super().best()
-        return self._best_below(self.bounds())
+        return walk(self.bounds(), self._values)
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what `best` will ask for in each part."""

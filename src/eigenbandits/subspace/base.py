@@ -118,6 +118,10 @@ class Subspace(Component):
 
     def __init__(self, center: str = "none") -> None:
         self.center = inputs.one_of(center, "center", CENTERS)
+        # Whether lifted actions have an intercept's coordinate.
+        self.has_intercept = center in ("mean", "set")
+        # Whether each decision set has a centre of its own, so that a vector means nothing without its set.
+        self.by_set = center in ("set", "differences")
         self.dim: int | None = None
         self.scale = 1.0
         self.intercept = 0.0
@@ -130,16 +134,6 @@ class Subspace(Component):
         """Length D of a lifted action."""
         assert self.dim is not None
         return self.dim + self.has_intercept
-
-    @property
-    def has_intercept(self) -> bool:
-        """Whether lifted actions have an intercept's coordinate."""
-        return self.center in ("mean", "set")
-
-    @property
-    def by_set(self) -> bool:
-        """Whether each decision set has a centre of its own, so that a vector means nothing without its set."""
-        return self.center in ("set", "differences")
 
     def start(self, actions: Array) -> None:
         """Fix the dimension, and the reference and scale of the intercept, at the first vectors seen."""
