@@ -18,6 +18,10 @@ dot = blas.ddot
 # y + a x, in place in y.
 axpy = blas.daxpy
 
+# Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
+MIRRORED = 128
+_LOWER = np.tri(MIRRORED, dtype=bool)
+
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
 
@@ -146,9 +150,10 @@ class SymmetricSum(Component):
         """Return xᵀMx for each row in single precision: half the time, and errors of some √d roundings of ‖M‖‖x‖²."""
         if self._single is None:
             self._single = self.half.astype(np.float32)
-        if not len(self.waiting):
-            return np.asarray(np.vecdot(rows, rows @ self._single), dtype=np.float64)
-        product = blas.ssymm(1.0, self._single, rows.T, lower=1).T
+            if len(self.waiting):
+                mirror(self._single)
+        # Both halves: on few rows the product for symmetric matrices takes half as long again.
+        product = (self._single @ rows.T).T if len(rows) < 64 else rows @ self._single
         result = np.asarray(np.vecdot(rows, product), dtype=np.float64)
         if self.fill:
             result += self.sign * square_norms(rows @ self.waiting[: self.fill].astype(np.float32).T)
@@ -161,8 +166,26 @@ class SymmetricSum(Component):
 
 def _mirrored(half: Array) -> Array:
     """Return a matrix in Fortran order whose upper half repeats its lower one."""
-    lower = np.tril(half)
-    return np.asfortranarray(lower + np.tril(lower, -1).T)
+    matrix = half.copy(order="F")
+    mirror(matrix)
+    return matrix
+
+
+def mirror(matrix: NDArray[np.floating[Any]]) -> None:
+    """Let the upper half of a matrix repeat its lower one, block by block, so that both stay in the cache.
+
+    Examples
+    --------
+    >>> matrix = np.array([[1.0, 9.0], [2.0, 3.0]])
+    >>> mirror(matrix)
+    >>> matrix.tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    for start in range(0, len(matrix), MIRRORED):
+        stop = start + MIRRORED
+        square = matrix[start:stop, start:stop]
+        square[...] = np.where(_LOWER[: len(square), : len(square)], square, square.T)
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 
 def project(vectors: Array, columns: Array) -> Array:
