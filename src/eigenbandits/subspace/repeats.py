@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -35,14 +36,19 @@ class Repeats(Component):
     def add(self, vectors: Array) -> None:
         """Take note of one decision set; a vector that is in it twice has come once."""
         self.sampled += len(vectors)
-        marks, where, visits = np.unique(
-            np.concatenate([self.marks[: self.kept], np.unique(_marks(vectors))]), return_index=True, return_counts=True
-        )
-        # What was known stands first: where it came again, one visit is new.
+        came = np.unique(_marks(vectors))
+        marks = self.marks[: self.kept]
+        where = np.searchsorted(marks, came)
         known = where < self.kept
-        visits[known] += self.visits[where[known]] - 1
-        self.kept = min(len(marks), KEPT)
-        self.marks[: self.kept], self.visits[: self.kept] = marks[:KEPT], visits[:KEPT]
+        known[known] = marks[where[known]] == came[known]
+        self.visits[where[known]] += 1
+        new = ~known if self.kept < KEPT else ~known & (where < KEPT)
+        if not new.any():
+            return
+        visits = np.insert(self.visits[: self.kept], where[new], 1)[:KEPT]
+        marks = np.insert(marks, where[new], came[new])[:KEPT]
+        self.kept = len(marks)
+        self.marks[: self.kept], self.visits[: self.kept] = marks, visits
 
     def worth(self, count: int) -> float:
         """Return how many vectors that come once the `count` vectors seen are worth.
@@ -65,11 +71,17 @@ class Repeats(Component):
         return count / (1.0 + again * count / self.sampled)
 
 
+@lru_cache(maxsize=16)
+def _directions(dim: int, dtype: str) -> Array:
+    """Return the vector that vectors are multiplied by for their marks; it is the same in every process."""
+    return np.asarray(np.cos(np.arange(1.0, dim + 1.0)), dtype=dtype)
+
+
 def _marks(vectors: Array) -> NDArray[np.int64]:
     """Return a number for each row that depends on the row alone, and is as good as drawn by chance."""
     dim = vectors.shape[1]
     # Row by row, so that the position in a block cannot move the last bit of the sum.
-    keys = np.vecdot(vectors, np.cos(np.arange(1.0, dim + 1.0)).astype(vectors.dtype)).astype(np.float64)
+    keys = np.vecdot(vectors, _directions(dim, vectors.dtype.str)).astype(np.float64)
     mixed = keys.view(np.uint64).copy()
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed ^= mixed >> np.uint64(33)
