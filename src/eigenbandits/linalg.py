@@ -247,7 +247,7 @@ def _cholesky(half: Array, floor: float) -> Array | None:
     """Return the lower factor, or None where rounding has spoilt it: no pivot of A ⪰ floor·I is below `floor`."""
     factor: Array
     factor, info = lapack.dpotrf(half, lower=1, clean=1)
-    return factor if info == 0 and float(factor.diagonal().min()) ** 2 >= (1.0 - 1e-6) * floor else None
+    return factor if info == 0 and min(factor.diagonal().tolist()) ** 2 >= (1.0 - 1e-6) * floor else None
 
 
 def largest_eigenvalue(matrix: Array) -> float:

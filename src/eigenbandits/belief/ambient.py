@@ -237,6 +237,8 @@ class AmbientView(View):
 
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
+        if len(rows) == 1:
+            return np.array([self.upper_of(int(rows[0]))])
         actions = self.lifted[rows].astype(np.float64, copy=False)
         solved = self.belief.inverse.times_rows(actions)
         self._solved.update(zip(rows.tolist(), solved, strict=True))
@@ -269,10 +271,7 @@ class AmbientView(View):
         count, dim = self.lifted.shape
         if self._uppers is not None or count < (FEW if dim >= LARGE else MANY):
             return super().best()
-        return walk(self._single_bounds(), self._values)
-
-    def _values(self, rows: Rows) -> Array:
-        return np.array([self.upper_of(int(rows[0]))]) if len(rows) == 1 else self.upper(rows)
+        return walk(self._single_bounds(), self.upper_of, self.upper)
 
     def _single_bounds(self) -> Array:
         """Return bounds on the optimistic values from single precision, with room for what that may be off.

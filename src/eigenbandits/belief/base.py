@@ -81,15 +81,16 @@ class View(ABC):
         return self.optimist(index)
 
 
-def walk(bounds: Array, values: Callable[[Rows], Array]) -> tuple[int, float]:
+def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], Array]) -> tuple[int, float]:
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
 
-    Goes through the actions by descending bound, asking for the values of a few at a time, until none that is left
-    can win (docs/mathematics.md). Of equals the one that comes first wins.
+    `value` gives that of one action, `values` those of many. Goes through the actions by descending bound, asking for
+    the values of a few at a time, until none that is left can win (docs/mathematics.md). Of equals the one that comes
+    first wins.
     """
     # Most rounds end at the first action: its bound is the highest and its value is not far below.
     best = int(bounds.argmax())
-    best_value = float(values(np.array([best]))[0])
+    best_value = value(best)
     if best_value >= bounds[best]:
         return best, best_value
     rest = np.flatnonzero(bounds > best_value)

@@ -356,7 +356,7 @@ class GradedView(AmbientView):
         """Return the action with the highest optimistic value, looking closely only at those that can have it."""
         if self._uppers is not None or not self.belief.prunes:
             return super().best()
-        return walk(self.bounds(), self._values)
+        return walk(self.bounds(), self.upper_of, self.upper)
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what `best` will ask for in each part."""

@@ -162,12 +162,21 @@ class BothView(View):
         self.ambient.upper(firsts(self.projected.uppers(), sizes))
 
     def _walk(self, bounds: Array, geometry: ellipsoids.Intersection | None) -> tuple[int, float]:
-        return walk(bounds, lambda rows: self._values(rows, bounds, geometry))
+        if geometry is not None:
+            return walk(
+                bounds,
+                lambda index: float(self._values(np.array([index]), bounds, geometry)[0]),
+                lambda rows: self._values(rows, bounds, geometry),
+            )
+        return walk(
+            bounds,
+            lambda index: min(float(bounds[index]), self.ambient.upper_of(index)),
+            lambda rows: self._values(rows, bounds, None),
+        )
 
     def _values(self, rows: Rows, bounds: Array, geometry: ellipsoids.Intersection | None) -> Array:
         """Return the lower of all the bounds there are for some actions."""
-        ambient = np.array([self.ambient.upper_of(int(rows[0]))]) if len(rows) == 1 else self.ambient.upper(rows)
-        values = np.minimum(bounds[rows], ambient)
+        values = np.minimum(bounds[rows], self.ambient.upper(rows))
         if geometry is not None:
             exact = geometry.support(self.projected.coordinates[rows]) + self.projected.slack[rows]
             values = np.minimum(values, exact)

@@ -276,8 +276,12 @@ class ProjectedView(View):
         """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖(I − P̂)x‖."""
         if self._uppers is None:
             white = self.coordinates @ self.ellipse.whitening.T
-            widths = np.sqrt(np.einsum("ij,ij->i", white, white))
-            self._uppers = self.estimates() + self.beta * widths + self.slack
+            uppers = linalg.square_norms(white)
+            np.sqrt(uppers, out=uppers)
+            uppers *= self.beta
+            uppers += self.estimates()
+            uppers += self.slack
+            self._uppers = uppers
         return self._uppers
 
     def optimist(self, index: int) -> Callable[[], Array]:

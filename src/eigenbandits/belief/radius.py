@@ -123,8 +123,14 @@ def beta(
     >>> beta(**known, log_det_ratio=3.0, projection_error=0.1, coupling=5.0)  # 1 + 0.1 * 2 * 5 + 2 * 2
     6.0
     """
-    _require_sizes(theta_bound=theta_bound, projection_error=projection_error, coupling=coupling)
-    _require_positive(ridge=ridge)
+    if not (
+        0.0 <= theta_bound < math.inf
+        and 0.0 <= projection_error < math.inf
+        and 0.0 <= coupling < math.inf
+        and 0.0 < ridge < math.inf
+    ):
+        _require_sizes(theta_bound=theta_bound, projection_error=projection_error, coupling=coupling)
+        _require_positive(ridge=ridge)
     noise_term = noise_radius(noise=noise, log_det_ratio=log_det_ratio, delta=delta)
     return noise_term + projection_error * theta_bound * coupling + theta_bound * math.sqrt(ridge)
 

@@ -75,11 +75,14 @@ class Frame:
         """Return the coordinates z (K, q) of lifted actions and the norms (K,) of what they leave out."""
         vectors = self.centered(lifted)
         inside = linalg.project(vectors, self.directions)
-        outside = np.zeros(len(inside))
         if self.error > 0.0:
             # The norm of the part outside is what Pythagoras leaves; rounding may leave less than nothing.
-            squares = linalg.square_norms(vectors) - linalg.square_norms(inside)
-            outside = np.sqrt(np.maximum(squares, 0.0))
+            outside = linalg.square_norms(vectors)
+            outside -= linalg.square_norms(inside)
+            np.maximum(outside, 0.0, out=outside)
+            np.sqrt(outside, out=outside)
+        else:
+            outside = np.zeros(len(inside))
         if self.intercept:
             inside = np.column_stack([inside, np.full(len(inside), self.intercept)])
         return inside, outside
