@@ -200,6 +200,18 @@ def square_norms(vectors: NDArray[np.floating[Any]]) -> Array:
     return np.asarray(np.vecdot(vectors, vectors), dtype=np.float64)
 
 
+def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share: float) -> Array:
+    """Return weight · matrix @ vector + share · other in one call, for a C-ordered matrix.
+
+    Examples
+    --------
+    >>> times_plus(np.eye(2), np.array([1.0, 2.0]), 10.0, np.ones(2), 0.5).tolist()
+    [10.5, 20.5]
+    """
+    result: Array = blas.dgemv(weight, matrix.T, vector, beta=share, y=other, trans=1)
+    return result
+
+
 def add_outer(matrix: Array, rows: Array, columns: Array) -> None:
     """Add rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
     assert matrix.flags.c_contiguous, "BLAS would change a copy"

@@ -113,10 +113,10 @@ class Projected(RidgeBelief):
             return
         z = action @ self.reading
         linalg.add_outer(self.gram, z, z)
-        self.moment += reward * z
+        self.moment = linalg.axpy(z, self.moment, a=reward)
         if self.frame_error > 0.0:
             y = self._remainder(action, z)
-            pull = self.cross @ y + (0.5 * linalg.dot(y, y)) * z
+            pull = linalg.times_plus(self.cross, y, 1.0, z, 0.5 * linalg.dot(y, y))
             linalg.add_outer(self.cross_gram, z, pull)
             linalg.add_outer(self.cross_gram, pull, z)
             linalg.add_outer(self.cross, z, y)
@@ -140,7 +140,10 @@ class Projected(RidgeBelief):
         if self.directions is None:
             return actions
         dim, rank = self.directions.shape
-        remainder = actions[..., :dim] - z[..., :rank] @ self.directions.T
+        if actions.ndim == 1:
+            remainder = linalg.times_plus(self.directions, z[:rank], -1.0, actions[:dim], 1.0)
+        else:
+            remainder = actions[:, :dim] - z[:, :rank] @ self.directions.T
         return remainder if self.offset is None else np.asarray(remainder - self.offset)
 
     def ellipse(self, frame: Frame) -> Ellipse:
@@ -229,8 +232,8 @@ class Projected(RidgeBelief):
         if self.radius == "worst-case" and self.action_bound is None:
             self.evidence.note_norms(lifted)
         coordinates, outside = frame.coordinates(lifted)
-        slack = min(frame.error, 1.0) * self.s_bound * outside
-        return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), coordinates, slack)
+        outside *= min(frame.error, 1.0) * self.s_bound
+        return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), coordinates, slack=outside)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""
