@@ -96,6 +96,17 @@ def test_nothing_is_lost_in_regret():
     assert regret["lazy"] < 1.25 * regret["every-round"]
 
 
+def test_a_state_from_before_vectors_were_left_out_has_added_them_all():
+    sets = np.random.default_rng(3).standard_normal((4, 10, 6))
+    subspace, again = PCA(2), PCA(2)
+    shown(subspace, sets)
+    state = subspace.state()
+    del state["added"]
+    again.restore(state)
+    assert again.added == 40
+    np.testing.assert_array_equal(again.frame().directions, subspace.frame().directions)
+
+
 def test_streaming_thins_by_itself():
     subspace = Streaming(2)
     sets = np.random.default_rng(0).standard_normal((3, 64, 8))

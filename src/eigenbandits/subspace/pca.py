@@ -185,8 +185,8 @@ class PCA(Subspace):
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
-        super().restore(state)
+        """Take back a saved state; files from before vectors were left out had added all that were seen."""
+        super().restore({"added": state["seen"]} | state)
         self._frame = None
 
     def _find(self) -> None:
