@@ -1,5 +1,7 @@
 """The page of the service itself, in a real browser: that what it shows is what was done."""
 
+import time
+
 import numpy as np
 import pytest
 from tests.serve.chromium import browser
@@ -9,7 +11,9 @@ from eigenbandits.serve import Settings, running
 from eigenbandits.serve.client import Client
 
 
-def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path):
+@pytest.mark.parametrize("second", [1, 20, 50])
+def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path, second):
+    """At any second of the minute by which the service counts: also when the minute has only begun."""
     with running(Settings(folder=tmp_path / "data", port=0)) as server, browser(tmp_path / "profile") as chromium:
         with Client(server.url) as client:
             key = client.create_key("page", ["admin"])["key"]
@@ -20,6 +24,8 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path):
                 made = client.decide("news", rng.standard_normal((4, 6)))
                 if i < 9:
                     client.reward("news", made.decision, float(i % 3 == 0))
+        now = 1000 * (60 * int(time.time() // 60) + second)
+        chromium.call("Page.addScriptToEvaluateOnNewDocument", source=f"Date.now = () => {now}")
         chromium.open(f"{server.url}/")
         chromium.wait_for("!document.getElementById('ask').hidden")
         chromium.run(f"document.getElementById('key').value = '{key}'")
@@ -33,6 +39,7 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path):
         )
         assert (numbers["decisions"], numbers["rewards"], numbers["pending"]) == ("12", "9", "3")
         assert float(numbers["mean reward in this time"]) == pytest.approx(1 / 3, abs=0.001)
+        assert "no rewards in this time" not in chromium.run("document.querySelector('.policy').textContent")
         assert numbers["rank"].endswith("of 6")
         assert numbers["decide, p50 · p99"].endswith(" ms")
         assert numbers["reward, p50 · p99"].endswith(" ms")

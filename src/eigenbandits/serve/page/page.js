@@ -98,7 +98,7 @@ function warn(target, sentences) {
   target.replaceChildren(...(sentences ?? []).map((text) => element("p", { class: "warning" }, text)));
 }
 
-/** Join buckets so that at most POINTS remain, whatever the range. */
+/** Join buckets so that at most POINTS remain, whatever the range; and count the rewards of them all. */
 function joined(history, from, to) {
   const size = Math.max(history.bucket_seconds, Math.ceil((to - from) / POINTS / history.bucket_seconds) * history.bucket_seconds);
   const found = new Map();
@@ -108,16 +108,18 @@ function joined(history, from, to) {
     for (const name of Object.keys(sum)) sum[name] += bucket[name];
     found.set(start, sum);
   }
-  // What lies in the range only in part, or has hardly begun, would look like a dip.
-  const whole = [...found.entries()].filter(([start]) => start >= from && to - start >= history.bucket_seconds / 2);
-  return { size, buckets: whole.sort((a, b) => a[0] - b[0]) };
+  const all = [...found.entries()].sort((a, b) => a[0] - b[0]);
+  const [sum, count] = all.reduce(([s, n], [, one]) => [s + one.reward_sum, n + one.rewards], [0, 0]);
+  // What lies in the range only in part, or has hardly begun, would look like a dip: unless there is nothing beside it.
+  const whole = all.filter(([start]) => start >= from && to - start >= history.bucket_seconds / 2);
+  return { size, buckets: whole.length ? whole : all.slice(-1), mean: count ? sum / count : null };
 }
 
 function showHistory(card, history, from, to) {
-  const { size, buckets } = joined(history, from, to);
-  const middle = (start) => Math.min(start + size / 2, to);
-  // The last bucket is still filling.
-  const seconds = (start) => Math.min(size, to - start);
+  const { size, buckets, mean: average } = joined(history, from, to);
+  const middle = (start) => Math.max(from, Math.min(start + size / 2, to));
+  // The last bucket is still filling, and the clocks of service and browser may differ.
+  const seconds = (start) => Math.max(1, Math.min(size, to - start));
   const gap = 2.5 * size;
   const mean = buckets.map(([start, sum]) => [middle(start), sum.rewards ? sum.reward_sum / sum.rewards : null]);
   const range = { from, to, gap };
@@ -126,8 +128,7 @@ function showHistory(card, history, from, to) {
   const rate = (label, name, look) => ({ label, look, points: buckets.map(([start, sum]) => [middle(start), sum[name] / seconds(start)]) });
   const series = [rate("decisions", "decisions", "first"), rate("rewards", "rewards", "second dashed")];
   lines(card.traffic, { ...range, title: "Traffic", unit: "per second", empty: "no traffic in this time", series });
-  const [sum, count] = buckets.reduce(([s, n], [, one]) => [s + one.reward_sum, n + one.rewards], [0, 0]);
-  card.mean.textContent = count ? short(sum / count) : "–";
+  card.mean.textContent = average === null ? "–" : short(average);
 }
 
 function binds(found) {
