@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits import belief, environments, features, rules, subspace, theory
+from eigenbandits import belief, compiled, environments, features, rules, subspace, theory
 from eigenbandits.algorithms import (
     CBRAP,
     CBSCFD,
@@ -49,6 +49,7 @@ __all__ = [
     "Trace",
     "audit",
     "belief",
+    "compiled",
     "environments",
     "features",
     "load",
@@ -70,3 +71,6 @@ def __getattr__(name: str) -> Any:
 
         return getattr(auditing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+compiled.use_if_asked()

@@ -188,6 +188,11 @@ def mirror(matrix: NDArray[np.floating[Any]]) -> None:
         matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 
+def add_diagonal(matrix: Array, value: float) -> None:
+    """Add a number to the diagonal of a square matrix in place."""
+    matrix.flat[:: len(matrix) + 1] += value
+
+
 def project(vectors: Array, columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
@@ -195,9 +200,20 @@ def project(vectors: Array, columns: Array) -> Array:
     return np.asarray(vectors @ columns)
 
 
+def row_dots(first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]) -> Array:
+    """Return the product of each row of one matrix with the same row of another, in float64."""
+    return np.asarray(np.vecdot(first, second), dtype=np.float64)
+
+
+def take_roots(squares: Array) -> None:
+    """Take the square root of each number in place; of what rounding has put below 0, that of 0."""
+    np.maximum(squares, 0.0, out=squares)
+    np.sqrt(squares, out=squares)
+
+
 def square_norms(vectors: NDArray[np.floating[Any]]) -> Array:
     """Return the squared norm of each row, in float64."""
-    return np.asarray(np.vecdot(vectors, vectors), dtype=np.float64)
+    return row_dots(vectors, vectors)
 
 
 def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share: float) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
+from eigenbandits import inputs, kernels, linalg
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence
@@ -94,17 +94,15 @@ class Ambient(RidgeBelief):
         """Add one reward by the Sherman–Morrison formula."""
         self.evidence.add(action, reward)
         solved = self._solve(action)
-        gain = linalg.dot(action, solved)
-        self._remember(action)
-        self.since_repair += 1
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
-        lost = gain < 16.0 * _ROUNDING * self.largest * linalg.dot(action, action)
+        least = 16.0 * _ROUNDING * self.largest
+        gain, lost, self.center = kernels.ambient_step(action, solved, self.center, reward, least)
+        if self.factor is not None:
+            self._remember(action)
+        self.since_repair += 1
         if not lost:
             self.inverse.add(solved, 1.0 / (1.0 + gain))
-            # A new array, not an update in place: decisions already handed out may still refer to the old one.
-            surprise = reward - linalg.dot(action, self.center)
-            self.center = linalg.axpy(solved, self.center.copy(), a=surprise / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
@@ -252,8 +250,7 @@ class AmbientView(View):
         if index not in self._known:
             action = self.lifted[index].astype(np.float64, copy=False)
             solved = self._solved[index] = self.belief.inverse.times(action)
-            width = math.sqrt(max(linalg.dot(action, solved), 0.0))
-            self._known[index] = linalg.dot(action, self._center) + self.omega * width
+            self._known[index] = kernels.ambient_bound(action, solved, self._center, self.omega)
         return self._known[index]
 
     def expect(self, index: int) -> tuple[Array, Array]:
@@ -289,14 +286,8 @@ class AmbientView(View):
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
             actions = self.lifted.astype(np.float64, copy=False)
-            self._products = self.belief.inverse.times_rows(actions)
-            uppers = np.vecdot(actions, self._products)
-            # In place: on few actions, making an array costs more than filling it.
-            np.maximum(uppers, 0.0, out=uppers)
-            np.sqrt(uppers, out=uppers)
-            uppers *= self.omega
-            uppers += self.estimates()
-            self._uppers = uppers
+            products = self._products = self.belief.inverse.times_rows(actions)
+            self._uppers, self._estimates = kernels.ambient_bounds(actions, products, self._center, self.omega)
         return self._uppers
 
     def solved(self, index: int) -> Array | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
+from eigenbandits import inputs, kernels
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Models, RidgeBelief, View
 from eigenbandits.belief.evidence import Evidence
@@ -111,15 +111,18 @@ class Projected(RidgeBelief):
         self._ellipse = None
         if self.reading is None:
             return
-        z = action @ self.reading
-        linalg.add_outer(self.gram, z, z)
-        self.moment = linalg.axpy(z, self.moment, a=reward)
-        if self.frame_error > 0.0:
-            y = self._remainder(action, z)
-            pull = linalg.times_plus(self.cross, y, 1.0, z, 0.5 * linalg.dot(y, y))
-            linalg.add_outer(self.cross_gram, z, pull)
-            linalg.add_outer(self.cross_gram, pull, z)
-            linalg.add_outer(self.cross, z, y)
+        kernels.projected_step(
+            action,
+            reward,
+            self.reading,
+            self.directions,
+            self.offset,
+            self.frame_error > 0.0,
+            self.gram,
+            self.moment,
+            self.cross,
+            self.cross_gram,
+        )
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards by one rank-k update."""
@@ -132,27 +135,22 @@ class Projected(RidgeBelief):
         self.gram += z.T @ z
         self.moment += rewards @ z
         if self.frame_error > 0.0:
-            self.cross += z.T @ self._remainder(actions, z)
+            self.cross += z.T @ self._remainders(actions, z)
             self.cross_gram = self.cross @ self.cross.T
 
-    def _remainder(self, actions: Array, z: Array) -> Array:
-        """Return y: what the coordinates z leave out, or all of the action for the paper's own radius."""
+    def _remainders(self, actions: Array, z: Array) -> Array:
+        """Return what the coordinates z leave out, as `kernels.remainder` does for one action."""
         if self.directions is None:
             return actions
         dim, rank = self.directions.shape
-        if actions.ndim == 1:
-            remainder = linalg.times_plus(self.directions, z[:rank], -1.0, actions[:dim], 1.0)
-        else:
-            remainder = actions[:, :dim] - z[:, :rank] @ self.directions.T
-        return remainder if self.offset is None else np.asarray(remainder - self.offset)
+        rest = actions[:, :dim] - z[:, :rank] @ self.directions.T
+        return rest if self.offset is None else np.asarray(rest - self.offset)
 
     def ellipse(self, frame: Frame) -> Ellipse:
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
         self.follow(frame)
         if self._ellipse is None:
-            shape = self.gram.copy()
-            shape.flat[:: len(shape) + 1] += self.penalty
-            self._ellipse = Ellipse(shape, self.penalty, self.moment)
+            self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty))
         return self._ellipse
 
     def follow(self, frame: Frame) -> None:
@@ -194,7 +192,7 @@ class Projected(RidgeBelief):
             product = self._gram_times(frame.reading)
             cross = frame.leak(product) if radius == "sharp" else product.T
             cross_gram = cross @ cross.T
-        return math.sqrt(max(linalg.largest_eigenvalue(whitening @ cross_gram @ whitening.T), 0.0))
+        return kernels.coupled(whitening, cross_gram)
 
     def beta(self, frame: Frame, round_: int, radius: str | float | None = None) -> float:
         """Return the radius β; by default the one chosen, or any other of the three."""
@@ -244,13 +242,13 @@ class Projected(RidgeBelief):
         return found
 
 
-class Ellipse:
-    """B and φ̂: small, and never changed once made, so that views may keep it."""
+class Ellipse(NamedTuple):
+    """B, W with WᵀW = B⁻¹, log det B and φ̂: never changed once made, so that views may keep it."""
 
-    def __init__(self, shape: Array, floor: float, moment: Array) -> None:
-        self.shape = shape
-        self.whitening, self.log_det = linalg.whitening(shape, floor)  # W with WᵀW = B⁻¹
-        self.center: Array = (self.whitening @ moment) @ self.whitening
+    shape: Array
+    whitening: Array
+    log_det: float
+    center: Array
 
 
 class ProjectedView(View):
@@ -263,6 +261,7 @@ class ProjectedView(View):
         self.coordinates = coordinates
         self.slack = slack
         self._uppers: Array | None = None
+        self._estimates: Array | None = None
 
     def part(self, start: int, stop: int) -> ProjectedView:
         """Return the view through some of the actions."""
@@ -273,18 +272,17 @@ class ProjectedView(View):
 
     def estimates(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂."""
-        return np.asarray(self.coordinates @ self.ellipse.center)
+        if self._estimates is None:
+            self._estimates = self.coordinates @ self.ellipse.center
+        return self._estimates
 
     def uppers(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖(I − P̂)x‖."""
         if self._uppers is None:
-            white = self.coordinates @ self.ellipse.whitening.T
-            uppers = linalg.square_norms(white)
-            np.sqrt(uppers, out=uppers)
-            uppers *= self.beta
-            uppers += self.estimates()
-            uppers += self.slack
-            self._uppers = uppers
+            _, whitening, _, center = self.ellipse
+            self._uppers, self._estimates = kernels.projected_bounds(
+                self.coordinates, whitening, center, self.beta, self.slack
+            )
         return self._uppers
 
     def optimist(self, index: int) -> Callable[[], Array]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
+from eigenbandits import inputs, kernels, linalg
 from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
@@ -74,14 +74,10 @@ class Frame:
     def coordinates(self, lifted: Array) -> tuple[Array, Array]:
         """Return the coordinates z (K, q) of lifted actions and the norms (K,) of what they leave out."""
         vectors = self.centered(lifted)
-        inside = linalg.project(vectors, self.directions)
         if self.error > 0.0:
-            # The norm of the part outside is what Pythagoras leaves; rounding may leave less than nothing.
-            outside = linalg.square_norms(vectors)
-            outside -= linalg.square_norms(inside)
-            np.maximum(outside, 0.0, out=outside)
-            np.sqrt(outside, out=outside)
+            inside, outside = kernels.read(vectors, self.directions)
         else:
+            inside = linalg.project(vectors, self.directions)
             outside = np.zeros(len(inside))
         if self.intercept:
             inside = np.column_stack([inside, np.full(len(inside), self.intercept)])

@@ -1,0 +1,177 @@
+"""Native code for the steps of a round: the functions of `kernels` themselves, compiled by numba.
+
+On small problems, a hundred dimensions and ten actions, most of a round is Python calling NumPy. Compiling takes that
+away. Nothing is written twice but the primitives of `linalg`: what stands below is what SciPy's BLAS and LAPACK do in
+the plain form, as loops that a compiler can build into the step around them.
+
+The choice is for the whole process: `use`, or the environment variable ``EIGENBANDITS_COMPILED=1`` for programs that
+cannot call it. The first round then takes some seconds more, once on a machine: the result is kept beside the package.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import extras, kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Array = NDArray[np.float64]
+VARIABLE = "EIGENBANDITS_COMPILED"
+_PLAIN = {name: getattr(kernels, name) for name in kernels.NAMES}
+_made: dict[str, Any] = {}
+
+
+def use(on: bool = True) -> None:
+    """Compile the steps of a round in this process from now on, or go back to plain NumPy.
+
+    The two agree up to rounding, so that a policy may be made with one and go on with the other.
+
+    Parameters
+    ----------
+    on
+        Whether to compile; needs numba.
+
+    Examples
+    --------
+    >>> import eigenbandits as eb
+    >>> eb.compiled.use()  # doctest: +SKIP
+    >>> eb.compiled.in_use()
+    False
+    """
+    if on and not _made:
+        extras.need("fast", "numba", what="Compiling")
+        _made.update(_compile())
+    for name, plain in _PLAIN.items():
+        setattr(kernels, name, _made[name] if on else plain)
+
+
+def in_use() -> bool:
+    """Whether the steps of a round are compiled in this process."""
+    return kernels.fit is not _PLAIN["fit"]
+
+
+def use_if_asked() -> None:
+    """Follow the environment variable, when the package is imported."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked not in ("", "0", "1"):
+        raise ValueError(f"{VARIABLE} is {asked!r}; expected 1, to compile, or 0.")
+    if asked == "1":
+        use()
+
+
+def _compile() -> dict[str, Any]:
+    """Return the functions of `kernels`, each calling the native primitives and the others in their compiled form."""
+    import numba
+
+    # Sums may be taken in any order, as BLAS does; that is what lets them run on several numbers at once.
+    options = {"cache": True, "fastmath": {"reassoc", "contract", "nsz"}}
+    names = {plain.__name__: numba.njit(**options)(plain) for plain in _PRIMITIVES}
+    world = {**vars(kernels), **names}
+    # Those that others call come last in the list of names.
+    for name in reversed(kernels.NAMES):
+        plain = _PLAIN[name]
+        copy = FunctionType(plain.__code__, world, name, plain.__defaults__, plain.__closure__)
+        world[name] = numba.njit(**options)(copy)
+    return {name: world[name] for name in kernels.NAMES}
+
+
+def dot(x: Array, y: Array) -> float:
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * y[i]
+    return total
+
+
+def axpy(x: Array, y: Array, a: float) -> Array:
+    for i in range(x.size):
+        y[i] += a * x[i]
+    return y
+
+
+def add_outer(matrix: Array, rows: Array, columns: Array) -> None:
+    for i in range(rows.size):
+        weight = rows[i]
+        for j in range(columns.size):
+            matrix[i, j] += weight * columns[j]
+
+
+def add_diagonal(matrix: Array, value: float) -> None:
+    for i in range(matrix.shape[0]):
+        matrix[i, i] += value
+
+
+def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share: float) -> Array:
+    result = np.empty(matrix.shape[0])
+    for i in range(matrix.shape[0]):
+        total = 0.0
+        for j in range(vector.size):
+            total += matrix[i, j] * vector[j]
+        result[i] = weight * total + share * other[i]
+    return result
+
+
+def project(vectors: Array, columns: Array) -> Array:
+    few = columns.astype(vectors.dtype)
+    return (np.ascontiguousarray(vectors) @ few).astype(np.float64)
+
+
+def row_dots(first: Array, second: Array) -> Array:
+    result = np.empty(first.shape[0])
+    for i in range(first.shape[0]):
+        total = first[i, 0] * second[i, 0]
+        for j in range(1, first.shape[1]):
+            total += first[i, j] * second[i, j]
+        result[i] = total
+    return result
+
+
+def take_roots(squares: Array) -> None:
+    for i in range(squares.size):
+        squares[i] = math.sqrt(max(squares[i], 0.0))
+
+
+def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
+    size = matrix.shape[0]
+    factor = np.zeros((size, size))
+    log_det = 0.0
+    for i in range(size):
+        for j in range(i + 1):
+            left = matrix[i, j]
+            for k in range(j):
+                left -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = left / factor[j, j]
+            elif left >= (1.0 - 1e-6) * floor:
+                factor[i, i] = math.sqrt(left)
+                log_det += math.log(left)
+            else:
+                values, vectors = np.linalg.eigh(matrix)
+                values = np.maximum(values, floor)
+                return np.ascontiguousarray((vectors / np.sqrt(values)).T), np.log(values).sum()
+    root = np.zeros((size, size))
+    for j in range(size):
+        root[j, j] = 1.0 / factor[j, j]
+        for i in range(j + 1, size):
+            total = 0.0
+            for k in range(j, i):
+                total += factor[i, k] * root[k, j]
+            root[i, j] = -total / factor[i, i]
+    return root, log_det
+
+
+def largest_eigenvalue(matrix: Array) -> float:
+    return np.linalg.eigvalsh(matrix)[-1]
+
+
+_PRIMITIVES: tuple[Callable[..., Any], ...] = (
+    *(dot, axpy, add_outer, add_diagonal, times_plus),
+    *(project, row_dots, take_roots, whitening, largest_eigenvalue),
+)

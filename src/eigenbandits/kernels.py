@@ -1,0 +1,129 @@
+"""What runs in every round, a function for each step, in NumPy; `eigenbandits.compiled` can turn them into native code.
+
+Each is written once. It calls NumPy and the primitives of `linalg`, keeps nothing, and knows no objects, so that a
+compiler can take it as a whole: on small problems the time goes into calling forty functions, not into what they do.
+Callers must look them up here in each call, as ``kernels.fit(...)``, since `compiled` puts others in their place.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.linalg import (
+    add_diagonal,
+    add_outer,
+    axpy,
+    dot,
+    largest_eigenvalue,
+    project,
+    row_dots,
+    take_roots,
+    times_plus,
+    whitening,
+)
+
+Array = NDArray[np.float64]
+NAMES = (
+    *("ambient_bounds", "ambient_bound", "ambient_step", "read"),
+    *("fit", "coupled", "projected_bounds", "projected_step", "remainder"),
+)
+
+
+def ambient_bounds(actions: Array, solved: Array, center: Array, omega: float) -> tuple[Array, Array]:
+    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given Z⁻¹x."""
+    estimates = actions @ center
+    uppers = row_dots(actions, solved)
+    # In place: on few actions, making an array costs more than filling it.
+    take_roots(uppers)
+    uppers *= omega
+    uppers += estimates
+    return uppers, estimates
+
+
+def ambient_bound(action: Array, solved: Array, center: Array, omega: float) -> float:
+    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for one action x, given Z⁻¹x."""
+    return dot(action, center) + omega * math.sqrt(max(dot(action, solved), 0.0))
+
+
+def ambient_step(
+    action: Array, solved: Array, center: Array, reward: float, least: float
+) -> tuple[float, bool, Array]:
+    """Return xᵀZ⁻¹x, whether that is lost in rounding (below `least`·‖x‖²), and θ̂ after the reward of x."""
+    gain = dot(action, solved)
+    if gain < least * dot(action, action):
+        return gain, True, center
+    surprise = reward - dot(action, center)
+    # A new array, not an update in place: decisions already handed out may still refer to the old one.
+    return gain, False, axpy(solved, center.copy(), a=surprise / (1.0 + gain))
+
+
+def read(vectors: Array, directions: Array) -> tuple[Array, Array]:
+    """Return Vᵀx and ‖(I − VVᵀ)x‖ for each row x: by Pythagoras, of which rounding may leave less than nothing."""
+    inside = project(vectors, directions)
+    outside = row_dots(vectors, vectors)
+    outside -= row_dots(inside, inside)
+    take_roots(outside)
+    return inside, outside
+
+
+def fit(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array, float, Array]:
+    """Return B = G + λI, W with WᵀW = B⁻¹, log det B and φ̂ = B⁻¹m."""
+    shape = gram.copy()
+    add_diagonal(shape, ridge)
+    root, log_det = whitening(shape, ridge)
+    return shape, root, log_det, (root @ moment) @ root
+
+
+def coupled(root: Array, cross_gram: Array) -> float:
+    """Return ‖WN‖₂ given NNᵀ: with WᵀW = B⁻¹ the coupling ‖B^{-1/2}N‖₂."""
+    return math.sqrt(max(largest_eigenvalue(root @ cross_gram @ root.T), 0.0))
+
+
+def projected_bounds(
+    coordinates: Array, root: Array, center: Array, beta: float, slack: Array
+) -> tuple[Array, Array]:
+    """Return zᵀφ̂ + β‖Wz‖ + slack and zᵀφ̂ for each row z."""
+    estimates = coordinates @ center
+    white = coordinates @ root.T
+    uppers = row_dots(white, white)
+    take_roots(uppers)
+    uppers *= beta
+    uppers += estimates
+    uppers += slack
+    return uppers, estimates
+
+
+def projected_step(
+    action: Array,
+    reward: float,
+    reading: Array,
+    directions: Array | None,
+    offset: Array | None,
+    couples: bool,
+    gram: Array,
+    moment: Array,
+    cross: Array,
+    cross_gram: Array,
+) -> None:
+    """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and where it couples N += zyᵀ, NNᵀ."""
+    z = action @ reading
+    add_outer(gram, z, z)
+    axpy(z, moment, a=reward)
+    if couples:
+        y = remainder(action, z, directions, offset)
+        pull = times_plus(cross, y, 1.0, z, 0.5 * dot(y, y))
+        add_outer(cross_gram, z, pull)
+        add_outer(cross_gram, pull, z)
+        add_outer(cross, z, y)
+
+
+def remainder(action: Array, z: Array, directions: Array | None, offset: Array | None) -> Array:
+    """Return y: what the coordinates z leave out of an action, or all of it where no directions are given."""
+    if directions is None:
+        return action
+    dim, rank = directions.shape
+    rest = times_plus(directions, z[:rank], -1.0, action[:dim], 1.0)
+    return rest if offset is None else rest - offset
