@@ -19,6 +19,7 @@ from eigenbandits.linalg import (
     dot,
     largest_eigenvalue,
     project,
+    quadratic,
     row_dots,
     take_roots,
     times_plus,
@@ -26,21 +27,19 @@ from eigenbandits.linalg import (
 )
 
 Array = NDArray[np.float64]
+# What calls another stands before it.
 NAMES = (
-    *("ambient_bounds", "ambient_bound", "ambient_step", "read"),
-    *("fit", "coupled", "projected_bounds", "projected_step", "remainder"),
+    *("ambient_best", "ambient_bounds", "ambient_bound", "ambient_step"),
+    *("read", "fit", "projected_bounds", "projected_step", "remainder"),
 )
 
 
-def ambient_bounds(actions: Array, solved: Array, center: Array, omega: float) -> tuple[Array, Array]:
-    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given Z⁻¹x."""
-    estimates = actions @ center
-    uppers = row_dots(actions, solved)
-    # In place: on few actions, making an array costs more than filling it.
-    take_roots(uppers)
-    uppers *= omega
-    uppers += estimates
-    return uppers, estimates
+def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) -> tuple[int, Array, Array, Array]:
+    """Return which row x has the highest xᵀθ̂ + Ω‖x‖_{Z⁻¹}, this and xᵀθ̂ for all rows, and Z⁻¹x of the best."""
+    squares, products = quadratic(actions, inverse)
+    uppers, estimates = ambient_bounds(actions, squares, center, omega)
+    index = int(uppers.argmax())
+    return index, uppers, estimates, products[index] if products.size else inverse @ actions[index]
 
 
 def ambient_bound(action: Array, solved: Array, center: Array, omega: float) -> float:
@@ -49,19 +48,25 @@ def ambient_bound(action: Array, solved: Array, center: Array, omega: float) -> 
 
 
 def ambient_step(
-    action: Array, solved: Array, center: Array, reward: float, least: float
+    action: Array, solved: Array, center: Array, inverse: Array, reward: float, least: float
 ) -> tuple[float, bool, Array]:
-    """Return xᵀZ⁻¹x, whether that is lost in rounding (below `least`·‖x‖²), and θ̂ after the reward of x."""
+    """Return xᵀZ⁻¹x, whether that is lost in rounding (below `least`·‖x‖²), and θ̂ after the reward of x.
+
+    By the Sherman–Morrison formula; Z⁻¹ is changed in place, unless it is empty.
+    """
     gain = dot(action, solved)
     if gain < least * dot(action, action):
         return gain, True, center
+    weight = 1.0 / (1.0 + gain)
+    if inverse.size:
+        add_outer(inverse, solved, solved, -weight)
     surprise = reward - dot(action, center)
     # A new array, not an update in place: decisions already handed out may still refer to the old one.
-    return gain, False, axpy(solved, center.copy(), a=surprise / (1.0 + gain))
+    return gain, False, axpy(solved, center.copy(), a=surprise * weight)
 
 
 def read(vectors: Array, directions: Array) -> tuple[Array, Array]:
-    """Return Vᵀx and ‖(I − VVᵀ)x‖ for each row x: by Pythagoras, of which rounding may leave less than nothing."""
+    """Return Vᵀx and, by Pythagoras, ‖(I − VVᵀ)x‖ for each row x."""
     inside = project(vectors, directions)
     outside = row_dots(vectors, vectors)
     outside -= row_dots(inside, inside)
@@ -69,17 +74,13 @@ def read(vectors: Array, directions: Array) -> tuple[Array, Array]:
     return inside, outside
 
 
-def fit(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array, float, Array]:
-    """Return B = G + λI, W with WᵀW = B⁻¹, log det B and φ̂ = B⁻¹m."""
+def fit(gram: Array, moment: Array, ridge: float, cross_gram: Array) -> tuple[Array, Array, float, Array, float]:
+    """Return B = G + λI, W with WᵀW = B⁻¹, log det B, φ̂ = B⁻¹m, and ‖WN‖₂ = ‖B^{-1/2}N‖₂ given NNᵀ, or 0 given none."""
     shape = gram.copy()
     add_diagonal(shape, ridge)
     root, log_det = whitening(shape, ridge)
-    return shape, root, log_det, (root @ moment) @ root
-
-
-def coupled(root: Array, cross_gram: Array) -> float:
-    """Return ‖WN‖₂ given NNᵀ: with WᵀW = B⁻¹ the coupling ‖B^{-1/2}N‖₂."""
-    return math.sqrt(max(largest_eigenvalue(root @ cross_gram @ root.T), 0.0))
+    coupling = math.sqrt(max(largest_eigenvalue(root @ cross_gram @ root.T), 0.0)) if cross_gram.size else 0.0
+    return shape, root, log_det, (root @ moment) @ root, coupling
 
 
 def projected_bounds(
@@ -127,3 +128,13 @@ def remainder(action: Array, z: Array, directions: Array | None, offset: Array |
     dim, rank = directions.shape
     rest = times_plus(directions, z[:rank], -1.0, action[:dim], 1.0)
     return rest if offset is None else rest - offset
+
+
+def ambient_bounds(actions: Array, squares: Array, center: Array, omega: float) -> tuple[Array, Array]:
+    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given the squares of the norms, which it uses up."""
+    estimates = actions @ center
+    # In place: on few actions, making an array costs more than filling it.
+    take_roots(squares)
+    squares *= omega
+    squares += estimates
+    return squares, estimates

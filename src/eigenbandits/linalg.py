@@ -21,6 +21,7 @@ axpy = blas.daxpy
 # Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
+_NOTHING: Array = np.zeros((0, 0))
 
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
@@ -75,12 +76,16 @@ class SymmetricSum(Component):
         self.fill = 0
         self._single = None
 
+    def at_hand(self) -> Array:
+        """Return the matrix itself, both halves, for one who is going to change it; empty where rows wait."""
+        self._single = None
+        return _NOTHING if self.waiting.shape[0] else self.half.T
+
     def add(self, row: Array, weight: float = 1.0) -> None:
         """Add the outer product of one row, times a weight above 0."""
         room = self.waiting.shape[0]
         if not room:
-            self.half = blas.dger(self.sign * weight, row, row, a=self.half, overwrite_a=1)
-            self._single = None
+            add_outer(self.at_hand(), row, row, self.sign * weight)
             return
         if self.fill == room:
             self.flush()
@@ -120,9 +125,11 @@ class SymmetricSum(Component):
 
     def times(self, vector: Array) -> Array:
         """Return the matrix times a vector."""
-        if not len(self.waiting):
-            return np.asarray(self.half @ vector)
-        result: Array = blas.dsymv(1.0, self.half, vector, lower=1)
+        result: Array
+        if not self.waiting.shape[0]:
+            result = blas.dgemv(1.0, self.half, vector)
+            return result
+        result = blas.dsymv(1.0, self.half, vector, lower=1)
         if self.fill:
             rows = self.waiting[: self.fill]
             result += self.sign * ((rows @ vector) @ rows)
@@ -228,10 +235,16 @@ def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share:
     return result
 
 
-def add_outer(matrix: Array, rows: Array, columns: Array) -> None:
-    """Add rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
+def add_outer(matrix: Array, rows: Array, columns: Array, weight: float = 1.0) -> None:
+    """Add weight · rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
     assert matrix.flags.c_contiguous, "BLAS would change a copy"
-    blas.dger(1.0, columns, rows, a=matrix.T, overwrite_a=1)
+    blas.dger(weight, columns, rows, a=matrix.T, overwrite_a=1)
+
+
+def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
+    """Return xᵀMx for each row x, and the products Mx of a symmetric M, or none where they were not needed for it."""
+    products = rows @ matrix
+    return row_dots(rows, products), products
 
 
 def block_for(dim: int, rows: int) -> int:

@@ -97,12 +97,14 @@ class Ambient(RidgeBelief):
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
         least = 16.0 * _ROUNDING * self.largest
-        gain, lost, self.center = kernels.ambient_step(action, solved, self.center, reward, least)
+        inverse = self.inverse.at_hand()
+        gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
         if self.factor is not None:
             self._remember(action)
         self.since_repair += 1
         if not lost:
-            self.inverse.add(solved, 1.0 / (1.0 + gain))
+            if not inverse.size:
+                self.inverse.add(solved, 1.0 / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
@@ -257,17 +259,25 @@ class AmbientView(View):
         """Let the belief keep x and Z⁻¹x of the action whose reward is likely to be learned next, and return them."""
         solved = self.solved(index)
         assert solved is not None
-        # Copies: the caller may go on to use the same array for the next decision set.
-        belief, action = self.belief, self.lifted[index]
-        belief.solved_action = action.copy() if action.dtype == np.float64 else action.astype(np.float64)
-        belief.solved = solved.copy()
-        return belief.solved_action, belief.solved
+        belief = self.belief
+        # A copy: the caller may go on to use the same array for the next decision set.
+        belief.solved_action, belief.solved = self.lifted[index].astype(np.float64), solved
+        return belief.solved_action, solved
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
         count, dim = self.lifted.shape
-        if self._uppers is not None or count < (FEW if dim >= LARGE else MANY):
+        if self._uppers is not None:
             return super().best()
+        if count < (FEW if dim >= LARGE else MANY):
+            inverse = self.belief.inverse.at_hand()
+            if not inverse.size:
+                return super().best()
+            actions = self.lifted.astype(np.float64, copy=False)
+            index, self._uppers, self._estimates, self._solved[index] = kernels.ambient_best(
+                actions, inverse, self._center, self.omega
+            )
+            return index, float(self._uppers[index])
         return walk(self._single_bounds(), self.upper_of, self.upper)
 
     def _single_bounds(self) -> Array:
@@ -286,8 +296,9 @@ class AmbientView(View):
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
             actions = self.lifted.astype(np.float64, copy=False)
-            products = self._products = self.belief.inverse.times_rows(actions)
-            self._uppers, self._estimates = kernels.ambient_bounds(actions, products, self._center, self.omega)
+            self._products = self.belief.inverse.times_rows(actions)
+            squares = linalg.row_dots(actions, self._products)
+            self._uppers, self._estimates = kernels.ambient_bounds(actions, squares, self._center, self.omega)
         return self._uppers
 
     def solved(self, index: int) -> Array | None:

@@ -17,6 +17,7 @@ from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
+_NOTHING: Array = np.zeros((0, 0))
 
 
 class Projected(RidgeBelief):
@@ -150,7 +151,8 @@ class Projected(RidgeBelief):
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
         self.follow(frame)
         if self._ellipse is None:
-            self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty))
+            cross_gram = self.cross_gram if self.frame_error > 0.0 else _NOTHING
+            self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty, cross_gram))
         return self._ellipse
 
     def follow(self, frame: Frame) -> None:
@@ -185,14 +187,11 @@ class Projected(RidgeBelief):
 
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
-        whitening = self.ellipse(frame).whitening
         if radius == self.radius and self.frame_error > 0.0:
-            cross_gram = self.cross_gram
-        else:
-            product = self._gram_times(frame.reading)
-            cross = frame.leak(product) if radius == "sharp" else product.T
-            cross_gram = cross @ cross.T
-        return kernels.coupled(whitening, cross_gram)
+            return self.ellipse(frame).coupling
+        product = self._gram_times(frame.reading)
+        cross = frame.leak(product) if radius == "sharp" else product.T
+        return kernels.fit(self.gram, self.moment, self.penalty, cross @ cross.T)[-1]
 
     def beta(self, frame: Frame, round_: int, radius: str | float | None = None) -> float:
         """Return the radius β; by default the one chosen, or any other of the three."""
@@ -243,12 +242,13 @@ class Projected(RidgeBelief):
 
 
 class Ellipse(NamedTuple):
-    """B, W with WᵀW = B⁻¹, log det B and φ̂: never changed once made, so that views may keep it."""
+    """B, W with WᵀW = B⁻¹, log det B, φ̂ and the coupling: never changed once made, so that views may keep it."""
 
     shape: Array
     whitening: Array
     log_det: float
     center: Array
+    coupling: float
 
 
 class ProjectedView(View):
@@ -279,7 +279,7 @@ class ProjectedView(View):
     def uppers(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖(I − P̂)x‖."""
         if self._uppers is None:
-            _, whitening, _, center = self.ellipse
+            _, whitening, _, center, _ = self.ellipse
             self._uppers, self._estimates = kernels.projected_bounds(
                 self.coordinates, whitening, center, self.beta, self.slack
             )
