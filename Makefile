@@ -34,7 +34,7 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
 
 # `make test TORCH=torch` also tests the networks; torch is too large to be pulled unasked.
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[dev,cli,plot,lab,digits,images,serve-postgres,docs]"
+	$(PIP) install --quiet --editable ".[dev,cli,fast,plot,lab,digits,images,serve-postgres,docs]"
 	$(if $(TORCH),$(PIP) install --quiet "$(TORCH)" || echo "There is no $(TORCH); the tests of networks are skipped.")
 	@touch $@ $(VENV)/.installed-demo
 
@@ -52,6 +52,7 @@ format: $(VENV)/.installed-test
 
 test: lint
 	$(BIN)/pytest -n 2
+	EIGENBANDITS_COMPILED=1 $(BIN)/pytest -n 2 --quiet --no-header -r fE tests/belief tests/algorithms tests/rules
 	$(MAKE) --no-print-directory docs
 
 docs: $(VENV)/.installed-test

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.data import Data, Size, load, stream
 from benchmarks.floor import Floor
-from benchmarks.methods import METHODS, Method
+from benchmarks.methods import METHODS, Method, ready
 from eigenbandits.environments import Round
 
 # Regret is noted after these rounds, so that methods that got differently far can be compared.
@@ -40,6 +40,7 @@ def play(
     method: Method, rounds: Iterable[Round], floor: Floor | None = None, every: int = 1, budget: float = math.inf
 ) -> Timing:
     """Play the rounds until the budget of seconds is spent, at least two, and time each; the floor goes in between."""
+    ready(method)
     timing = Timing()
     lost, spent = 0.0, 0.0
     for t, offered in enumerate(rounds):
@@ -129,6 +130,7 @@ def warm_up(name: str) -> None:
     """Import what a method needs and wake BLAS up, with a throw-away of the smallest size."""
     small = Size(dim=8, arms=3, rank=2)
     method = METHODS[name].make(small)
+    ready(method)
     for offered in islice(stream(small), 8):
         index = method.choose(offered.actions)
         method.learn(offered.actions[index], offered.reward(index))

@@ -40,8 +40,9 @@ class Entry:
 class Ours:
     """A policy of eigenbandits, used as its users would."""
 
-    def __init__(self, policy: eb.Policy) -> None:
+    def __init__(self, policy: eb.Policy, compiled: bool = False) -> None:
         self.policy = policy
+        self.compiled = compiled
         self._decision: eb.Decision | None = None
 
     def choose(self, actions: Array) -> int:
@@ -55,8 +56,13 @@ class Ours:
         self.policy.learn(self._decision, reward)
 
 
-def _ours(make: Callable[[Size], eb.Policy]) -> Callable[[Size], Method]:
-    return lambda size: Ours(make(size))
+def _ours(make: Callable[[Size], eb.Policy], compiled: bool = False) -> Callable[[Size], Method]:
+    return lambda size: Ours(make(size), compiled)
+
+
+def ready(method: Method) -> None:
+    """Let this process be the kind that a method is to be timed in, before it plays its rounds."""
+    eb.compiled.use(isinstance(method, Ours) and method.compiled)
 
 
 METHODS: dict[str, Entry] = {
@@ -79,6 +85,18 @@ METHODS: dict[str, Entry] = {
         _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0)),
         "the projected and the ambient set, intersected",
     ),
+    "pslb-compiled": Entry(
+        "PSLB, nothing set, compiled",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, seed=0), compiled=True),
+        "the steps of a round compiled by numba",
+    ),
+    "pslb-rank-compiled": Entry(
+        "PSLB, rank known, compiled",
+        "ours",
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0), compiled=True),
+        "as above",
+    ),
     "pslb-projected": Entry(
         "PSLB, rank known, projected set only",
         "ours",
@@ -91,6 +109,9 @@ METHODS: dict[str, Entry] = {
         "estimates propensities with 100 draws in every round",
     ),
     "oful": Entry("OFUL", "ours", _ours(lambda s: eb.OFUL(noise=NOISE, seed=0))),
+    "oful-compiled": Entry(
+        "OFUL, compiled", "ours", _ours(lambda s: eb.OFUL(noise=NOISE, seed=0), compiled=True), "as above"
+    ),
     "oful-32": Entry(
         "OFUL, float32",
         "ours",

@@ -22,7 +22,7 @@ SIZES = {
 }
 EXACT = ("plain-oful", "plain-oful-blas", "plain-oful-blas-full", "contextualbandits", "contextualbandits-64")
 PEERS = ("vw-regcb", "vw-squarecb", "contextualbandits", "contextualbandits-64")
-OURS = ("pslb", "pslb-rank", "oful", "oful-32")
+OURS = ("pslb", "pslb-rank", "pslb-compiled", "pslb-rank-compiled", "oful", "oful-compiled", "oful-32")
 LARGE = ((1_000, 10), (1_000, 1_000), (4_096, 100))
 EIGH = "plain-pslb-eigh"
 STREAMING = ("pslb-streaming", "pslb-streaming-32")
@@ -30,7 +30,7 @@ STREAMING = ("pslb-streaming", "pslb-streaming-32")
 GOALS: list[tuple[str, str, tuple[tuple[int, int], ...], float]] = [
     *(
         goal
-        for ours in ("pslb", "pslb-rank")
+        for ours in OURS[:4]
         for goal in (
             (ours, "plain-oful", ((100, 10),), 2.0),
             (ours, "plain-oful", ((1_000, 10),), 1.0),
@@ -41,7 +41,7 @@ GOALS: list[tuple[str, str, tuple[tuple[int, int], ...], float]] = [
         )
     ),
     *((name, "basis_cold", ((100, 1_000), (1_000, 1_000), (4_096, 100)), 3.0) for name in STREAMING),
-    *(("oful", other, tuple(SIZES), 1.0) for other in EXACT),
+    *((ours, other, tuple(SIZES), 1.0) for ours in ("oful", "oful-compiled") for other in EXACT),
     ("oful-32", "contextualbandits", tuple(SIZES), 1.0),
 ]
 FLOORS = {"basis_cold": "`actions @ V`", "theta_cold": "`actions @ theta`"}

@@ -26,12 +26,13 @@ def main() -> int:
         print("Making benchmarks/.venv ...", flush=True)
         venv.create(VENV, with_pip=True)
     peers = _peers()
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = project["dependencies"] + project["optional-dependencies"]["fast"]
     mark = hashlib.sha256(repr((peers, TOOLS, needed)).encode()).hexdigest()
     stamp = VENV / "installed"
     if not stamp.exists() or stamp.read_text() != mark:
         print("Installing eigenbandits from the tree and the peers ...", flush=True)
-        _pip("--editable", str(ROOT), *TOOLS).check_returncode()
+        _pip("--editable", f"{ROOT}[fast]", *TOOLS).check_returncode()
         RECORD.write_text(json.dumps({name: _install(name, version) for name, version in peers.items()}, indent=1))
         stamp.write_text(mark)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}

@@ -5,7 +5,8 @@ away. Nothing is written twice but the primitives of `linalg`: what stands below
 the plain form, as loops that a compiler can build into the step around them.
 
 The choice is for the whole process: `use`, or the environment variable ``EIGENBANDITS_COMPILED=1`` for programs that
-cannot call it. The first round then takes some seconds more, once on a machine: the result is kept beside the package.
+cannot call it. Compiling takes half a minute, once on a machine: the native code is kept beside the package, or in the
+user's cache.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ _made: dict[str, Any] = {}
 
 
 def use(on: bool = True) -> None:
-    """Compile the steps of a round in this process from now on, or go back to plain NumPy.
+    """Compile the steps of a round from now on, in this process and those that it starts, or go back to plain NumPy.
 
-    The two agree up to rounding, so that a policy may be made with one and go on with the other.
+    The two agree up to rounding, so that a policy may be made with one and go on with the other; but only one of them
+    goes on bit for bit.
 
     Parameters
     ----------
@@ -49,8 +51,10 @@ def use(on: bool = True) -> None:
     if on and not _made:
         extras.need("fast", "numba", what="Compiling")
         _made.update(_compile())
-    for name, plain in _PLAIN.items():
-        setattr(kernels, name, _made[name] if on else plain)
+        _put(_made)
+        _rehearse()
+    _put(_made if on else _PLAIN)
+    os.environ[VARIABLE] = "1" if on else "0"
 
 
 def in_use() -> bool:
@@ -67,23 +71,46 @@ def use_if_asked() -> None:
         use()
 
 
+def _put(functions: dict[str, Any]) -> None:
+    for name, function in functions.items():
+        setattr(kernels, name, function)
+
+
+def _rehearse() -> None:
+    """Play a few rounds with the usual kinds of arrays, so that no later round has to wait for the compiler."""
+    from eigenbandits import belief, rules
+    from eigenbandits.policy import Policy
+    from eigenbandits.subspace import Known
+
+    for center, writeable in (("none", True), ("none", False), ("set", True)):
+        actions = np.eye(3, 4) + 0.5
+        actions.setflags(write=writeable)
+        both = belief.Both(belief.Projected(0.1), belief.Ambient(0.1))
+        for chosen in (both, both.ambient):
+            policy = Policy(Known(np.eye(4, 2), 0.1, center=center), chosen, rules.Optimism())
+            policy.learn(policy.choose(actions), 0.5)
+            policy.choose_many([actions, actions])
+            policy.learn(policy.choose(actions), 0.5)
+
+
 def _compile() -> dict[str, Any]:
     """Return the functions of `kernels`, each calling the native primitives and the others in their compiled form."""
     import numba
 
     # Sums may be taken in any order, as BLAS does; that is what lets them run on several numbers at once.
-    options = {"cache": True, "fastmath": {"reassoc", "contract", "nsz"}}
-    names = {plain.__name__: numba.njit(**options)(plain) for plain in _PRIMITIVES}
-    world = {**vars(kernels), **names}
+    native = numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+    world = vars(kernels) | {plain.__name__: native(plain) for plain in _PRIMITIVES}
     # Those that others call come last in the list of names.
     for name in reversed(kernels.NAMES):
-        plain = _PLAIN[name]
-        copy = FunctionType(plain.__code__, world, name, plain.__defaults__, plain.__closure__)
-        world[name] = numba.njit(**options)(copy)
+        world[name] = native(FunctionType(_PLAIN[name].__code__, world, name))
     return {name: world[name] for name in kernels.NAMES}
 
 
+# The primitives of `linalg` by the same names, which say more about them.
+
+
 def dot(x: Array, y: Array) -> float:
+    """Return xᵀy."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * y[i]
@@ -91,12 +118,14 @@ def dot(x: Array, y: Array) -> float:
 
 
 def axpy(x: Array, y: Array, a: float) -> Array:
+    """Add a x to y in place and return it."""
     for i in range(x.size):
         y[i] += a * x[i]
     return y
 
 
 def add_outer(matrix: Array, rows: Array, columns: Array, weight: float = 1.0) -> None:
+    """Add weight · rows columnsᵀ in place."""
     for i in range(rows.size):
         share = weight * rows[i]
         for j in range(columns.size):
@@ -104,6 +133,7 @@ def add_outer(matrix: Array, rows: Array, columns: Array, weight: float = 1.0) -
 
 
 def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
+    """Return xᵀMx for each row x, and no products."""
     count, dim = rows.shape
     squares = np.zeros(count)
     # From the lower half alone; two rows of each matrix at a time, for half as much reading of the other.
@@ -129,11 +159,13 @@ def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
 
 
 def add_diagonal(matrix: Array, value: float) -> None:
+    """Add a number to the diagonal in place."""
     for i in range(matrix.shape[0]):
         matrix[i, i] += value
 
 
 def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share: float) -> Array:
+    """Return weight · matrix @ vector + share · other."""
     result = np.empty(matrix.shape[0])
     for i in range(matrix.shape[0]):
         total = 0.0
@@ -144,11 +176,13 @@ def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share:
 
 
 def project(vectors: Array, columns: Array) -> Array:
+    """Return vectors @ columns in float64."""
     few = columns.astype(vectors.dtype)
     return (np.ascontiguousarray(vectors) @ few).astype(np.float64)
 
 
 def row_dots(first: Array, second: Array) -> Array:
+    """Return the product of each row of one matrix with the same row of another."""
     result = np.empty(first.shape[0])
     for i in range(first.shape[0]):
         total = first[i, 0] * second[i, 0]
@@ -159,11 +193,13 @@ def row_dots(first: Array, second: Array) -> Array:
 
 
 def take_roots(squares: Array) -> None:
+    """Take the square roots in place."""
     for i in range(squares.size):
         squares[i] = math.sqrt(max(squares[i], 0.0))
 
 
 def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
+    """Return (W, log det A) with WᵀW = A⁻¹."""
     size = matrix.shape[0]
     factor = np.zeros((size, size))
     log_det = 0.0
@@ -193,7 +229,9 @@ def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
 
 
 def largest_eigenvalue(matrix: Array) -> float:
-    return np.linalg.eigvalsh(matrix)[-1]
+    """Return the largest eigenvalue of a symmetric matrix."""
+    largest: float = np.linalg.eigvalsh(matrix)[-1]
+    return largest
 
 
 _PRIMITIVES: tuple[Callable[..., Any], ...] = (

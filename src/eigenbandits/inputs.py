@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 
 # Taken for the noise where it is not known: safe for rewards in [0, 1].
 UNKNOWN_NOISE = 0.5
+_DTYPES = {"float64": np.dtype(np.float64), "float32": np.dtype(np.float32)}
 
 
 def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: str = "float64") -> Array:
@@ -20,7 +21,9 @@ def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: s
 
     Anything that NumPy can view as an array is taken: lists, data frames, torch tensors on the CPU.
     """
-    if type(actions) is np.ndarray and actions.dtype == dtype and actions.ndim == 2 and actions.flags.c_contiguous:
+    if type(actions) is np.ndarray and actions.dtype is _DTYPES[dtype] and actions.flags.c_contiguous:
+        if actions.ndim == 2 and actions.size and actions.shape[1] == dim:
+            return _finite(actions, what)
         array = actions
     else:
         array = _as_numbers(actions, what, dtype)
@@ -48,6 +51,8 @@ def as_action(action: Any, dim: int | None, *, what: str = "action") -> Array:
 
 def as_reward(reward: Any) -> float:
     """Return a reward as a finite float."""
+    if type(reward) is float and math.isfinite(reward):
+        return reward
     try:
         # float() would also read words, and arrays of one number.
         if not isinstance(reward, float | int) and (isinstance(reward, str | bytes) or np.ndim(reward) != 0):
@@ -135,7 +140,7 @@ def _finite(array: Array, what: str) -> Array:
     # One cheap pass, through BLAS, which raises no warnings: NaN and infinity always show in the sum of the absolute
     # values, and an honest overflow is told apart below.
     flat = array.reshape(-1)
-    total = blas.sasum(flat) if flat.dtype == np.float32 else blas.dasum(flat)
+    total = blas.sasum(flat) if flat.dtype is _DTYPES["float32"] else blas.dasum(flat)
     if not math.isfinite(total) and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} holds {array[place]} at {place}; expected finite numbers only.")

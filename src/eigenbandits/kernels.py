@@ -44,7 +44,8 @@ def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) ->
 
 def ambient_bound(action: Array, solved: Array, center: Array, omega: float) -> float:
     """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for one action x, given Z⁻¹x."""
-    return dot(action, center) + omega * math.sqrt(max(dot(action, solved), 0.0))
+    estimate: float = dot(action, center)
+    return estimate + omega * math.sqrt(max(dot(action, solved), 0.0))
 
 
 def ambient_step(
@@ -83,9 +84,7 @@ def fit(gram: Array, moment: Array, ridge: float, cross_gram: Array) -> tuple[Ar
     return shape, root, log_det, (root @ moment) @ root, coupling
 
 
-def projected_bounds(
-    coordinates: Array, root: Array, center: Array, beta: float, slack: Array
-) -> tuple[Array, Array]:
+def projected_bounds(coordinates: Array, root: Array, center: Array, beta: float, slack: Array) -> tuple[Array, Array]:
     """Return zᵀφ̂ + β‖Wz‖ + slack and zᵀφ̂ for each row z."""
     estimates = coordinates @ center
     white = coordinates @ root.T
@@ -109,7 +108,7 @@ def projected_step(
     cross: Array,
     cross_gram: Array,
 ) -> None:
-    """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and where it couples N += zyᵀ, NNᵀ."""
+    """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and N += zyᵀ where it couples."""
     z = action @ reading
     add_outer(gram, z, z)
     axpy(z, moment, a=reward)

@@ -103,7 +103,9 @@ class Ambient(RidgeBelief):
             self._remember(action)
         self.since_repair += 1
         if not lost:
-            if not inverse.size:
+            if inverse.size:
+                self.inverse.changed()
+            else:
                 self.inverse.add(solved, 1.0 / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what

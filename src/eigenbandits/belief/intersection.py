@@ -137,9 +137,10 @@ class BothView(View):
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest lower value; the ambient one is computed only where it can matter."""
-        index, value = self._walk(self.projected.uppers(), None)
+        bounds = self.projected.uppers()
+        index, value = self._walk(bounds, None)
         self.ambient.expect(index)
-        self.belief.count_binding(value >= self.projected.uppers()[index])
+        self.belief.count_binding(value >= bounds[index])
         return index, value
 
     def best_exact(self) -> tuple[int, float]:

@@ -149,7 +149,8 @@ class Projected(RidgeBelief):
 
     def ellipse(self, frame: Frame) -> Ellipse:
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
-        self.follow(frame)
+        if frame.version != self.version:
+            self.follow(frame)
         if self._ellipse is None:
             cross_gram = self.cross_gram if self.frame_error > 0.0 else _NOTHING
             self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty, cross_gram))
@@ -210,14 +211,15 @@ class Projected(RidgeBelief):
                 rank=frame.size,
                 projection_error=frame.error,
             )
+        ellipse, ridge = self.ellipse(frame), self.penalty
         return radii.beta(
             noise=self.noise_level,
-            log_det_ratio=self.ellipse(frame).log_det - frame.size * math.log(self.penalty),
+            log_det_ratio=ellipse.log_det - len(ellipse.center) * math.log(ridge),
             delta=delta,
             theta_bound=self.s_bound,
-            ridge=self.penalty,
+            ridge=ridge,
             projection_error=frame.error,
-            coupling=self.coupling(frame, kind) if frame.error > 0.0 else 0.0,
+            coupling=ellipse.coupling if kind == self.radius else self.coupling(frame, kind),
         )
 
     def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> ProjectedView:
@@ -228,9 +230,10 @@ class Projected(RidgeBelief):
             )
         if self.radius == "worst-case" and self.action_bound is None:
             self.evidence.note_norms(lifted)
-        coordinates, outside = frame.coordinates(lifted)
-        outside *= min(frame.error, 1.0) * self.s_bound
-        return ProjectedView(self.ellipse(frame), frame, self.beta(frame, round_), coordinates, slack=outside)
+        coordinates, slack = frame.coordinates(lifted)
+        slack *= min(frame.error, 1.0) * self.s_bound
+        ellipse = self.ellipse(frame)
+        return ProjectedView(ellipse, frame, self.beta(frame, round_), coordinates, slack)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""

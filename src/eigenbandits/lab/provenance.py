@@ -18,12 +18,16 @@ import eigenbandits
 # These folders show or serve results and do not decide them, but for two modules of the lab.
 _SHOWING = ("cli", "lab", "serve", "__pycache__")
 _DECIDING = ("lab/run.py", "lab/recording.py")
-_PACKAGES = ("numpy", "scipy", "pyarrow", "joblib", "distributed", "threadpoolctl")
+_PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "joblib", "distributed", "threadpoolctl")
+
+
+def code_fingerprint() -> str:
+    """Return a hash of what decides results: the library's files, and whether they are compiled, which rounds anew."""
+    return _files_fingerprint() + ("-compiled" if eigenbandits.compiled.in_use() else "")
 
 
 @cache
-def code_fingerprint() -> str:
-    """Return a hash of the library's files that decide results: it tells apart two states of one version."""
+def _files_fingerprint() -> str:
     root = Path(str(eigenbandits.__file__)).parent
     found = hashlib.sha256()
     for path in sorted(path for path in root.rglob("*") if path.is_file()):

@@ -68,7 +68,9 @@ class Frame:
 
     def centered(self, lifted: Array) -> Array:
         """Return x − μ for lifted actions, without the intercept's coordinate."""
-        vectors = lifted[:, : self.directions.shape[0]]
+        if not self.intercept:
+            return lifted
+        vectors = lifted[:, :-1]
         return vectors if self.offset is None else np.subtract(vectors, self.offset, dtype=vectors.dtype)
 
     def coordinates(self, lifted: Array) -> tuple[Array, Array]:
