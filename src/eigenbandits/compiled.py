@@ -24,6 +24,8 @@ from eigenbandits import extras, kernels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__all__ = ["in_use", "use"]
+
 Array = NDArray[np.float64]
 VARIABLE = "EIGENBANDITS_COMPILED"
 _PLAIN = {name: getattr(kernels, name) for name in kernels.NAMES}
