@@ -174,3 +174,16 @@ def test_what_was_learned_is_known_however_small_the_ridge(scale):
 def test_bad_parameters_are_named(options, match):
     with pytest.raises(ValueError, match=match):
         Ambient(**options)
+
+
+def test_a_decision_that_is_kept_keeps_its_own_row_alone():
+    rng = np.random.default_rng(0)
+    policy = eb.OFUL(noise=0.1, seed=0)
+    decisions = [*policy.choose_many(rng.standard_normal((50, 20, 8))), policy.choose(rng.standard_normal((20, 8)))]
+    for decision in decisions:
+        model = decision.model
+        kept = [cell.cell_contents for cell in decision._model.__closure__]
+        arrays = [one for one in kept if isinstance(one, np.ndarray)]
+        assert model.shape == (8,)
+        assert arrays
+        assert all(one.base is None and one.size <= 8 for one in arrays)

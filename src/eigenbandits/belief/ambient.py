@@ -262,9 +262,11 @@ class AmbientView(View):
         solved = self.solved(index)
         assert solved is not None
         belief = self.belief
-        # A copy: the caller may go on to use the same array for the next decision set.
-        belief.solved_action, belief.solved = self.lifted[index].astype(np.float64), solved
-        return belief.solved_action, solved
+        # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of the
+        # products must not keep all of them.
+        belief.solved_action = self.lifted[index].astype(np.float64)
+        belief.solved = solved if solved.base is None else solved.copy()
+        return belief.solved_action, belief.solved
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
