@@ -247,6 +247,16 @@ def test_a_process_started_later_follows(back):
     assert not compiled.in_use()
 
 
+def test_a_compiler_that_fails_leaves_plain_functions(monkeypatch, back):
+    compiled.use(False)
+    monkeypatch.setattr(compiled, "_made", {})
+    monkeypatch.setattr(compiled, "_rehearse", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        compiled.use()
+    assert not compiled.in_use()
+    assert compiled._made == {}
+
+
 def test_without_numba_a_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(compiled, "_made", {})
     monkeypatch.setattr(extras, "find_spec", lambda name: None)

@@ -11,8 +11,10 @@ user's cache.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +54,14 @@ def use(on: bool = True) -> None:
     """
     if on and not _made:
         extras.need("fast", "numba", what="Compiling")
-        _made.update(_compile())
-        _put(_made)
-        _rehearse()
+        made = _compile()
+        _put(made)
+        try:
+            _rehearse()
+        except BaseException:
+            _put(_PLAIN)
+            raise
+        _made.update(made)
     _put(_made if on else _PLAIN)
     os.environ[VARIABLE] = "1" if on else "0"
 
@@ -102,9 +109,15 @@ def _compile() -> dict[str, Any]:
     # Sums may be taken in any order, as BLAS does; that is what lets them run on several numbers at once.
     native = numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
     world = vars(kernels) | {plain.__name__: native(plain) for plain in _PRIMITIVES}
+    # numba looks for kept code by name, and sees only whether the function's own file has changed: with this in the
+    # name, what was made from other primitives is not taken for it.
+    sources = b"".join(Path(str(module)).read_bytes() for module in (__file__, kernels.__file__))
+    mark = hashlib.sha256(sources).hexdigest()[:8]
     # Those that others call come last in the list of names.
     for name in reversed(kernels.NAMES):
-        world[name] = native(FunctionType(_PLAIN[name].__code__, world, name))
+        function = FunctionType(_PLAIN[name].__code__, world, name)
+        function.__qualname__ = f"{name}_{mark}"
+        world[name] = native(function)
     return {name: world[name] for name in kernels.NAMES}
 
 
