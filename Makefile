@@ -51,8 +51,8 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/pytest -n 2
 	EIGENBANDITS_COMPILED=1 $(BIN)/pytest -n 2 --quiet --no-header -r fE tests/belief tests/algorithms tests/rules
+	$(BIN)/pytest -n 2
 	$(MAKE) --no-print-directory docs
 
 docs: $(VENV)/.installed-test

@@ -103,5 +103,5 @@ def _key(axis: Axes, names: list[str]) -> None:
         numbers = [str(i + 1) for i, name in enumerate(names) if _group(name) == group]
         axis.text(0.06, 1.0 - 0.05 * line, f"{label}: {numbers[0]}–{numbers[-1]}" if numbers else label, va="center")
     for i, name in enumerate(names):
-        axis.text(0.02, 0.83 - 0.038 * i, f"{i + 1:>2}  {METHODS[name].label}", fontsize=8.5, va="center")
+        axis.text(0.02, 0.83 - 0.038 * i, f"{i + 1:>2}  {METHODS[name].label}", fontsize=7.4, va="center")
     axis.set(xlim=(0.0, 1.0), ylim=(-0.15, 1.05))
