@@ -22,12 +22,12 @@ SEEDS, SIZES, SCALES = st.integers(0, 10**6), st.integers(1, 9), st.sampled_from
 
 @pytest.fixture(scope="module")
 def native():
-    """Give the compiled functions by name, and leave the process as it was."""
+    """Return the compiled functions by name, and leave the process as it was."""
     before = compiled.in_use()
     compiled.use()
     found = {name: getattr(kernels, name) for name in kernels.NAMES}
-    yield found
     compiled.use(before)
+    return found
 
 
 @pytest.fixture
@@ -247,7 +247,8 @@ def test_a_process_started_later_follows(back):
     assert not compiled.in_use()
 
 
-def test_a_compiler_that_fails_leaves_plain_functions(monkeypatch, back):
+def test_a_compiler_that_fails_leaves_plain_functions(back, monkeypatch):
+    # In this order: what is patched is put back before the process goes back.
     compiled.use(False)
     monkeypatch.setattr(compiled, "_made", {})
     monkeypatch.setattr(compiled, "_rehearse", lambda: 1 / 0)
