@@ -21,7 +21,8 @@ axpy = blas.daxpy
 # Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
-_NOTHING: Array = np.zeros((0, 0))
+# Stands for a matrix that is not there, where a function takes one.
+NOTHING: Array = np.zeros((0, 0))
 
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
@@ -78,7 +79,7 @@ class SymmetricSum(Component):
 
     def at_hand(self) -> Array:
         """Return the matrix itself, both halves; empty where rows wait. Who changes it must say so (`changed`)."""
-        return _NOTHING if self.waiting.shape[0] else self.half.T
+        return NOTHING if self.waiting.shape[0] else self.half.T
 
     def changed(self) -> None:
         """Take note that the matrix at hand was changed."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels
+from eigenbandits import inputs, kernels, linalg
 from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Models, RidgeBelief, View
 from eigenbandits.belief.evidence import Evidence
@@ -17,7 +17,6 @@ from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
-_NOTHING: Array = np.zeros((0, 0))
 
 
 class Projected(RidgeBelief):
@@ -152,7 +151,7 @@ class Projected(RidgeBelief):
         if frame.version != self.version:
             self.follow(frame)
         if self._ellipse is None:
-            cross_gram = self.cross_gram if self.frame_error > 0.0 else _NOTHING
+            cross_gram = self.cross_gram if self.frame_error > 0.0 else linalg.NOTHING
             self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty, cross_gram))
         return self._ellipse
 
@@ -188,8 +187,10 @@ class Projected(RidgeBelief):
 
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
+        # First, since it reads the sums in the coordinates of this frame.
+        ellipse = self.ellipse(frame)
         if radius == self.radius and self.frame_error > 0.0:
-            return self.ellipse(frame).coupling
+            return ellipse.coupling
         product = self._gram_times(frame.reading)
         cross = frame.leak(product) if radius == "sharp" else product.T
         return kernels.fit(self.gram, self.moment, self.penalty, cross @ cross.T)[-1]
