@@ -161,8 +161,8 @@ def test_data_is_known_by_its_content_wherever_it_lies(recipes, tmp_path):
 
     first = recipe("one")
     assert cell_hash(first) == cell_hash(recipe("two"))
-    np.testing.assert_array_equal(first.make().sets, features)
-    assert isinstance(first.make().sets, np.memmap)
+    np.testing.assert_array_equal(first.make().opened, features)
+    assert isinstance(first.make().opened, np.memmap)
     np.save(tmp_path / "two" / "features.npy", features + 1.0)
     assert cell_hash(first) != cell_hash(recipe("two"))
 
@@ -179,8 +179,8 @@ def test_arrays_from_memory_become_files_that_are_mapped(recipes):
     features = np.random.default_rng(0).standard_normal((5, 3, 2))
     recipe = recipes(Classification(features, [0, 1, 2, 0, 1]), "environment")["it"]
     made = recipe.make()
-    assert isinstance(made.sets.base, np.memmap)
-    np.testing.assert_array_equal(made.sets, features)
+    assert isinstance(made.opened.base, np.memmap)
+    np.testing.assert_array_equal(made.opened, features)
     assert made.rows.tolist() == [0, 1, 2, 0, 1]
 
 

@@ -1,4 +1,4 @@
-"""Labelled examples as bandits: a row of numbers for each class, and a reward of 1 for the right one."""
+"""Labeled examples as bandits: an action for each class, and a reward of 1 for the right one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits.environments.base import Round
-from eigenbandits.environments.data import Data, decision_set, open_array, open_indices
+from eigenbandits.environments.data import Data, decision_set, in_blocks, open_array, open_indices
 from eigenbandits.environments.examples import OrderedExamples
 from eigenbandits.inputs import Array, as_action
 
@@ -21,18 +21,20 @@ _BLOCK = 256
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classification:
-    """Images, or anything with a label, as a bandit (section 5 of the paper): regret counts the mistakes.
+    """Anything with a label as a bandit: the right class is worth 1, every other 0, and regret counts the mistakes.
 
-    Each example is a decision set with one row per class; the row of its class is worth 1, every other 0, and
-    rewards carry no noise. A seed is an order of the examples; after the last one they come in a new order.
+    Rewards carry no noise. A seed is an order of the examples; after the last one they come in a new order.
 
     Parameters
     ----------
-    features : array of shape (n, K, d), or path
-        The decision set of each example. The path of a .npy file is mapped from disk, not read: many processes
-        share one copy.
+    features : array of shape (n, p) or (n, K, d), or path
+        With two axes the features x of each example, as everybody has them. Action k is then (x, 1)/√(p + 1) in block
+        k of K·(p + 1) numbers and 0 elsewhere, so that every class has weights and an intercept of its own; a set is
+        made when its round comes. With three axes the decision set of each example (section 5 of the paper). The path
+        of a .npy file is mapped from disk, not read: many processes share one copy.
     labels : array of shape (n,), or path
-        The right row of each example, from 0 to K − 1.
+        The class of each example. With features of two axes, whole numbers or words: K is how many differ, and action k
+        stands for the k-th of them in sorted order. With three axes, the right row, from 0 to K − 1.
     theta : array of shape (d,), optional
         θ*, where it is known (the network's last layer): what an oracle plays by, and the bound S.
     shuffle : bool
@@ -42,10 +44,13 @@ class Classification:
     --------
     >>> import numpy as np
     >>> from eigenbandits.environments import Classification
-    >>> environment = Classification(np.eye(3).reshape(1, 3, 3), labels=[2])
+    >>> environment = Classification([[3.0], [5.0]], labels=["cat", "dog"], shuffle=False)
     >>> first = next(environment.instance(seed=0).rounds())
-    >>> [first.reward(row) for row in range(3)]
-    [0.0, 0.0, 1.0]
+    >>> first.actions * np.sqrt(2.0)
+    array([[3., 1., 0., 0.],
+           [0., 0., 3., 1.]])
+    >>> [first.reward(row) for row in range(2)]
+    [1.0, 0.0]
     """
 
     features: Data
@@ -55,46 +60,80 @@ class Classification:
 
     def __post_init__(self) -> None:
         """Open the files and refuse what does not fit together."""
-        if self.sets.ndim != 3 or 0 in self.sets.shape or self.sets.dtype.kind not in "fiub":
+        shape = self.opened.shape
+        if len(shape) not in (2, 3) or 0 in shape or self.opened.dtype.kind not in "fiub":
             raise ValueError(
-                f"features has shape {self.sets.shape} and holds {self.sets.dtype.name}; expected numbers of shape "
-                "(examples, classes, dimension)."
+                f"features has shape {shape} and holds {self.opened.dtype.name}; expected numbers of shape "
+                "(examples, features) or (examples, classes, dimension)."
             )
-        examples, classes, dim = self.sets.shape
-        highest = int(open_indices(self.labels, "labels", examples).max())
-        if highest >= classes:
-            raise ValueError(f"labels holds {highest}; expected rows from 0 to {classes - 1}, one for each class.")
-        if self.theta is not None and len(as_action(self.theta, None, what="theta")) != dim:
-            raise ValueError(f"theta has length {len(np.ravel(self.theta))}; expected {dim}, that of the features.")
+        highest = int(self.rows.max())
+        if highest >= self.classes:
+            raise ValueError(f"labels holds {highest}; expected rows from 0 to {self.classes - 1}, one for each class.")
+        if self.theta is not None and len(as_action(self.theta, None, what="theta")) != self.dim:
+            raise ValueError(f"theta has length {len(np.ravel(self.theta))}; expected {self.dim}, that of the actions.")
 
     @cached_property
-    def sets(self) -> NDArray[Any]:
+    def opened(self) -> NDArray[Any]:
         """The features as an array, mapped from disk if a path was given."""
         return open_array(self.features, "features")
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """The right row of each example."""
-        return open_indices(self.labels, "labels", len(self.sets))
+        if self.opened.ndim == 3:
+            return open_indices(self.labels, "labels", len(self.opened))
+        return self._kinds[1]
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return int(self.opened.shape[1]) if self.opened.ndim == 3 else len(self._kinds[0])
+
+    @property
+    def dim(self) -> int:
+        """The length d of an action."""
+        last = int(self.opened.shape[-1])
+        return last if self.opened.ndim == 3 else self.classes * (last + 1)
 
     @cached_property
     def action_bound(self) -> float:
         """The largest norm of an action, found in one pass over the features."""
-        blocks = (self.sets[start : start + _BLOCK] for start in range(0, len(self.sets), _BLOCK))
-        return float(max(np.linalg.norm(np.asarray(b, dtype=np.float64), axis=2).max() for b in blocks))
+        blocks = (self.opened[start : start + _BLOCK] for start in range(0, len(self.opened), _BLOCK))
+        longest = float(max(np.linalg.norm(np.asarray(b, dtype=np.float64), axis=-1).max() for b in blocks))
+        return longest if self.opened.ndim == 3 else float(np.hypot(longest, 1.0) / np.sqrt(self.opened.shape[1] + 1))
 
     @property
     def name(self) -> str:
         """The three sizes."""
-        examples, classes, dim = self.sets.shape
-        return f"Classification(examples={examples}, classes={classes}, dim={dim})"
+        return f"Classification(examples={len(self.opened)}, classes={self.classes}, dim={self.dim})"
 
     def __repr__(self) -> str:
         return self.name
 
+    def actions(self, example: int) -> Array:
+        """Return the decision set of one example, of shape (K, d)."""
+        found = self.opened[example]
+        if found.ndim == 2:
+            return decision_set(found)
+        return in_blocks(np.append(found, 1.0) / np.sqrt(len(found) + 1), self.classes)
+
     def instance(self, seed: int) -> ClassificationInstance:
         """Put the examples in the order of a seed."""
         return ClassificationInstance(self, seed)
+
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the labels that differ, sorted, and for each example which of them it has."""
+        found = open_array(self.labels, "labels")
+        if found.dtype.kind == "O":  # words as pandas holds them
+            found = found.astype(str)
+        if found.dtype.kind not in "iubUS" or found.shape != (len(self.opened),):
+            raise ValueError(
+                f"labels has shape {found.shape} and holds {found.dtype.name}; "
+                f"expected ({len(self.opened)},) whole numbers or words, the class of each example."
+            )
+        kinds, rows = np.unique(found, return_inverse=True)
+        return kinds, rows.astype(np.int64)
 
 
 class ClassificationInstance(OrderedExamples):
@@ -124,7 +163,7 @@ class ClassificationInstance(OrderedExamples):
     environment: Classification
 
     def __init__(self, environment: Classification, seed: int) -> None:
-        super().__init__(environment, seed, *environment.sets.shape)
+        super().__init__(environment, seed, len(environment.opened), environment.classes, environment.dim)
         known = environment.theta is not None
         self.theta_bound = float(np.linalg.norm(self.theta)) if known else 1.0
 
@@ -145,4 +184,4 @@ class ClassificationInstance(OrderedExamples):
         env = self.environment
         for order in self._orders():
             for i in order:
-                yield Round(decision_set(env.sets[i]), self._worth[env.rows[i]], 0.0)
+                yield Round(env.actions(i), self._worth[env.rows[i]], 0.0)

@@ -63,3 +63,19 @@ def decision_set(data: NDArray[Any]) -> NDArray[np.float64]:
     actions = np.array(data, dtype=np.float64)
     actions.flags.writeable = False
     return actions
+
+
+def in_blocks(vector: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Return a read-only decision set (count, count·p) whose action k has a vector of length p in block k, else 0.
+
+    Examples
+    --------
+    >>> in_blocks(np.array([2.0, 3.0]), 2)
+    array([[2., 3., 0., 0.],
+           [0., 0., 2., 3.]])
+    """
+    made = np.zeros((count, count, len(vector)))
+    made[np.arange(count), np.arange(count)] = vector
+    actions = made.reshape(count, -1)
+    actions.flags.writeable = False
+    return actions
