@@ -25,6 +25,7 @@ def app() -> typer.Typer:
         estimates,
         features,
         paper,
+        problems,
         robustness,
         run,
         write_report,
@@ -45,6 +46,7 @@ def app() -> typer.Typer:
     made.command("paper")(paper.command)
     made.command("estimates")(estimates.command)
     made.command("robustness")(robustness.command)
+    made.command("problems")(problems.command)
     made.command("run")(run.command)
     made.command("report")(write_report.command)
     _add_service(made)

@@ -28,7 +28,13 @@ def mendable() -> Iterator[None]:
 
 
 def fetch(
-    name: Annotated[str, typer.Argument(help="mnist or cifar10.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="mnist, cifar10, one of the problems that `eigenbandits problems` plays, or all of them: problems.",
+            show_default=False,
+        ),
+    ],
     to: Annotated[
         Path | None,
         typer.Option(help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or one in the user's cache"),
@@ -36,17 +42,22 @@ def fetch(
 ) -> None:
     """Fetch a dataset from its public source; stop it anywhere, and the same command goes on."""
     from eigenbandits.datasets import fetch as fetching
+    from eigenbandits.lab.problems import fetching as problems
 
     with mendable():
-        fetching.fetch(fetching.known(name), to, typer.echo)
+        if name in (problems.ALL, *problems.FETCHED):
+            problems.fetch(name, to, typer.echo)
+        else:
+            fetching.fetch(fetching.known(name, (problems.ALL, *problems.FETCHED)), to, typer.echo)
 
 
 def status(data: DataOption = None) -> None:
     """Say which datasets are there, where, and whether they are whole."""
     from eigenbandits.datasets.status import states
+    from eigenbandits.lab.problems.catalogue import state
 
     with mendable():
-        for line in states(data):
+        for line in (*states(data), state(data)):
             typer.echo(line)
 
 

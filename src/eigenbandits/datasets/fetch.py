@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from time import monotonic
@@ -39,7 +40,7 @@ def fetch(source: Source, to: str | PathLike[str] | None, tell: Tell) -> Path:
         return folder
     need("images", "pooch", what=f"Fetching {source.title}")
     folder.mkdir(parents=True, exist_ok=True)
-    packed = [file for file in source.packed if Path(file.name).stem in wrong or len(source.packed) == 1]
+    packed = [file for file in source.packed if file.name.removesuffix(".gz") in wrong or len(source.packed) == 1]
     size = sum(file.size for file in packed)
     tell(
         f"{source.title}: {size / 1e6:.1f} MB into {folder}; "
@@ -70,10 +71,10 @@ def is_right(folder: Path, name: str, source: Source) -> bool:
     return hashlib.md5(content, usedforsecurity=False).hexdigest() == source.files[name]
 
 
-def known(name: str) -> Source:
-    """Return a dataset that can be fetched, by its name."""
+def known(name: str, others: Iterable[str] = ()) -> Source:
+    """Return a dataset that can be fetched, by its name; a refusal also tells what others can."""
     if name not in SOURCES:
-        raise DataError(f"there is no dataset {name!r} to fetch; expected one of {', '.join(SOURCES)}.")
+        raise DataError(f"there is no dataset {name!r} to fetch; expected one of {', '.join([*SOURCES, *others])}.")
     return SOURCES[name]
 
 
