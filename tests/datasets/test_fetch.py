@@ -7,12 +7,12 @@ import hashlib
 import io
 import re
 import tarfile
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 pytest.importorskip("pooch", reason='pooch is not installed; run: pip install "eigenbandits[images]"')
+
+from tests.datasets.server import serving
 
 from eigenbandits.datasets import DataError
 from eigenbandits.datasets.fetch import fetch, is_right, known
@@ -24,53 +24,10 @@ def md5(content):
     return hashlib.md5(content).hexdigest()
 
 
-class Server(ThreadingHTTPServer):
-    """Serves bytes by path; `cuts` holds after how many bytes the connection ends, once for each entry."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.content: dict[str, bytes] = {}
-        self.cuts: list[int] = []
-        self.asked: list[tuple[str, str | None]] = []
-        self.ranges = True
-
-    def address(self, folder=""):
-        return f"http://127.0.0.1:{self.server_port}/{folder}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        server = self.server
-        assert isinstance(server, Server)
-        begin = self.headers.get("Range")
-        server.asked.append((self.path, begin))
-        if self.path not in server.content:
-            self.send_error(404)
-            return
-        content = server.content[self.path]
-        start = int(begin.removeprefix("bytes=").removesuffix("-")) if begin and server.ranges else 0
-        if start and start >= len(content):
-            self.send_error(416)
-            return
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(content) - start))
-        self.end_headers()
-        end = server.cuts.pop(0) if server.cuts else len(content)
-        self.wfile.write(content[start:end])
-
-    def log_message(self, *words):
-        pass
-
-
 @pytest.fixture
 def server():
-    made = Server()
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as made:
+        yield made
 
 
 PLAIN = {"first": bytes(range(256)) * 4096, "second": b"labels"}

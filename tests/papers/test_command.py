@@ -93,7 +93,7 @@ def test_accuracy_is_that_of_the_model_followed_over_all_images(played):
         offered = next(rounds)
         decision = policy.choose(offered.actions)
         policy.learn(decision, offered.reward(decision.index))
-    sets, rows = instance.environment.sets, instance.environment.rows
+    sets, rows = instance.environment.opened, instance.environment.rows
     assert found.values[1, -1] == pytest.approx(np.mean((sets @ decision.model).argmax(axis=1) == rows), abs=1e-12)
 
 

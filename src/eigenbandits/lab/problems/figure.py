@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 _ROW, _FRAME = 0.42, 1.5
 # How far dots are spread over a row, so that those of one value stay visible.
 _SPREAD = 0.28
+# A span of ratios that leaves room for more numbers on the axis than 1, 2 and 5.
+_FEW_TICKS = 20.0
 
 
 def strips(table: Table) -> Figure:
     """Draw the ratio of each policy to the best untuned one, the policy of the lowest geometric mean on top."""
+    from matplotlib.ticker import LogLocator
+
     order = sorted(zip(table.standings(), table.ratios, strict=True), key=lambda entry: entry[0].mean)
     made, (axes,) = style.figure(width=8.0, height=_FRAME + _ROW * len(order))
     shifts = np.linspace(-_SPREAD, _SPREAD, len(table.problems)) if len(table.problems) > 1 else np.zeros(1)
@@ -43,13 +47,15 @@ def strips(table: Table) -> Figure:
     highest, lowest = float(table.ratios.max()), min(1.0, float(table.ratios.min()))
     axes.set_xlim(lowest / 1.08, highest * (highest / lowest) ** 0.22 * 1.1)
     logarithmic(axes.xaxis)
+    if highest < _FEW_TICKS * lowest:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_yticks(range(len(order)), [mark(standing.policy, standing.tuned) for standing, _ in order])
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("regret over that of the best untuned policy (log scale)")
     caption(
         made,
-        f"A dot for each of {len(table.problems)} problems, a bar at the geometric mean, the worst problem by name; "
-        "gray and †: tuned",
+        f"A dot for each of {len(table.problems)} problems, a bar at the geometric mean, the worst problem by name"
+        + ("; gray and †: tuned" if any(table.tuned) else ""),
     )
     return made
