@@ -41,6 +41,8 @@ class Decision:
         The probability with which the action was chosen, where the rule is randomised.
     lifted
         The row that the choice was made on, as the belief sees it: centered, and with an intercept where there is one.
+    forecast
+        What the belief said of the decision, where it learns from its own forecasts.
     """
 
     index: int
@@ -50,6 +52,7 @@ class Decision:
     upper: float
     propensity: float | None = None
     lifted: Array | None = field(default=None, repr=False)
+    forecast: Array | None = field(default=None, repr=False)
     _model: Callable[[], Array] | None = field(default=None, repr=False)
 
     # By hand: one is made in every round, and the __init__ of a frozen dataclass takes four times as long.
@@ -62,6 +65,7 @@ class Decision:
         upper: float,
         propensity: float | None = None,
         lifted: Array | None = None,
+        forecast: Array | None = None,
         _model: Callable[[], Array] | None = None,
     ) -> None:
         fields = self.__dict__
@@ -72,6 +76,7 @@ class Decision:
         fields["upper"] = upper
         fields["propensity"] = propensity
         fields["lifted"] = lifted
+        fields["forecast"] = forecast
         fields["_model"] = _model
 
     @property
@@ -244,17 +249,19 @@ class Policy(Component):
         action.setflags(write=False)
         row = action if lifted is array and action.dtype == np.float64 else lifted[choice.index].astype(np.float64)
         row.setflags(write=False)
-        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, row, choice.model)
+        said = None if choice.finding is None else choice.finding.forecast
+        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, row, said, choice.model)
 
     def learn(self, action: Decision | ArrayLike, reward: float) -> None:
         """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""
         value = inputs.as_reward(reward)
+        forecast = None
         if isinstance(action, Decision):
-            lifted = self._lifted(action)
+            lifted, forecast = self._lifted(action), action.forecast
         else:
             lifted = self._bare(inputs.as_action(action, self.dim, dtype=self.dtype))
         try:
-            self.belief.learn(lifted, value)
+            self.belief.learn(lifted, value, forecast)
         except BaseException:
             self.belief.recover()
             raise
@@ -264,12 +271,14 @@ class Policy(Component):
         if _are_decisions(actions):
             values = inputs.as_rewards(rewards, len(actions))
             lifted = np.array([self._lifted(decision) for decision in actions])
+            forecasts = [decision.forecast for decision in actions]
         else:
             array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
             values = inputs.as_rewards(rewards, len(array))
             lifted = self._bare(array)
+            forecasts = None
         try:
-            self.belief.learn_many(lifted, values)
+            self.belief.learn_many(lifted, values, forecasts)
         except BaseException:
             self.belief.recover()
             raise
@@ -334,7 +343,7 @@ class Policy(Component):
         try:
             self.centering.start(array, self.belief.intercept)
             self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
-            self.belief.start(self.centering.lifted_dim)
+            self.belief.start(self.centering.lifted_dim, self.centering.intercept)
         except BaseException:
             for part, state in zip(parts, fresh, strict=True):
                 part.restore(state)

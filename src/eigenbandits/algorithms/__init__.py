@@ -1,5 +1,6 @@
 """The named algorithms: each a subspace, a belief and a rule."""
 
+from eigenbandits.algorithms.eigen import EigenTS, EigenUCB
 from eigenbandits.algorithms.linear import CBRAP, CBSCFD, OFUL, SOFUL, LinTS, LinUCB
 from eigenbandits.algorithms.pslb import PSLB, ProjectedThompson
 from eigenbandits.algorithms.simple import EpsilonGreedy, Greedy, Oracle, Random
@@ -10,6 +11,8 @@ __all__ = [
     "OFUL",
     "PSLB",
     "SOFUL",
+    "EigenTS",
+    "EigenUCB",
     "EpsilonGreedy",
     "Greedy",
     "LinTS",

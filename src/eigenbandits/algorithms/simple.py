@@ -121,13 +121,13 @@ class FixedModel(Belief):
         self.model: Array = np.zeros(0)
         self.count = 0
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, intercept: float = 0.0) -> None:
         """Check the model's length, or lay out zeros."""
         if self.theta is not None and len(self.theta) != dim:
             raise ValueError(f"theta has length {len(self.theta)}; the actions have length {dim}.")
         self.model = np.zeros(dim) if self.theta is None else self.theta
 
-    def learn(self, action: Array, reward: float) -> None:
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Count the reward."""
         self.count += 1
 

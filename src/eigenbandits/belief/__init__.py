@@ -5,5 +5,6 @@ from eigenbandits.belief.base import Belief, Finding, Models, View
 from eigenbandits.belief.intersection import Both
 from eigenbandits.belief.projected import Projected
 from eigenbandits.belief.sketch import Sketched
+from eigenbandits.belief.spectral import Spectral
 
-__all__ = ["Ambient", "Belief", "Both", "Finding", "Models", "Projected", "Sketched", "View"]
+__all__ = ["Ambient", "Belief", "Both", "Finding", "Models", "Projected", "Sketched", "Spectral", "View"]

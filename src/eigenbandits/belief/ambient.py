@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,18 +82,30 @@ class Ambient(RidgeBelief):
         self.recent: Array | None = None
         self.recent_count = 0
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
         self.evidence.start(dim)
         self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.ridge)
         self.center = np.zeros(dim)
         self.largest = 1.0 / self.ridge
 
-    def learn(self, action: Array, reward: float) -> None:
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
+        lost = self._update(action, reward)
+        # Last, since everything above can be made anew from the sums (`recover`).
+        self.evidence.add(action, reward)
+        self.since_repair += 1
+        # Rounding adds up over rank-one updates. A fresh factorization every 4d of them costs a small part of what
+        # the updates themselves cost and keeps the drift at that of 4d steps for ever.
+        patience = max(256, 4 * len(action))
+        if self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
+            self.repair()
+
+    def _update(self, action: Array, reward: float) -> bool:
+        """Follow one reward in Z⁻¹ and θ̂, and return whether it was lost in rounding."""
         solved = self._solve(action)
-        # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
-        # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
+        # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorization. A gain below
+        # them is noise, and updates by noise feed on each other: leave such rewards to the next factorization.
         least = 16.0 * _ROUNDING * self.largest
         inverse = self.inverse.at_hand()
         gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
@@ -105,14 +117,7 @@ class Ambient(RidgeBelief):
             self.log_det_ratio += math.log1p(gain)
         if self.factor is not None:
             self._remember(action)
-        # Last, since everything above can be made anew from the sums (`recover`).
-        self.evidence.add(action, reward)
-        self.since_repair += 1
-        # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
-        # the updates themselves cost and keeps the drift at that of 4d steps for ever.
-        patience = max(256, 4 * len(action))
-        if self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
-            self.repair()
+        return lost
 
     def _solve(self, action: Array) -> Array:
         """Return Z⁻¹x, which choosing the action has often found already."""
@@ -122,10 +127,12 @@ class Ambient(RidgeBelief):
             return solved
         return self.inverse.times(action)
 
-    def learn_many(self, actions: Array, rewards: Array) -> None:
+    def learn_many(
+        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
+    ) -> None:
         """Add many rewards: one rank-k update and one factorisation where that is cheaper."""
         if 3 * len(actions) < len(self.center):
-            super().learn_many(actions, rewards)
+            super().learn_many(actions, rewards, forecasts)
             return
         # The sums change only once the factorisation has come out well.
         evidence = self.evidence.copy()
@@ -341,7 +348,7 @@ class AmbientView(View):
 
     def part(self, start: int, stop: int) -> AmbientView:
         """Return the view through some of the actions."""
-        part = AmbientView(self.belief, self.lifted[start:stop], self.omega, self._root, self._offered)
+        part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._root, self._offered)
         part._uppers = None if self._uppers is None else self._uppers[start:stop]
         part._products = None if self._products is None else self._products[start:stop]
         part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -41,6 +41,8 @@ class Finding:
         A factor of Z that was made to draw models.
     largest_norm
         The largest norm offered, where a radius depends on it.
+    forecast
+        What the belief said of the decision, for `Belief.learn`; the decision carries it until its reward comes.
     decided_by
         Which of several sets gave the optimistic value: "projected" or "ambient"; "contradicted" where they had no
         point in common.
@@ -51,6 +53,7 @@ class Finding:
     factor: Array | None = None
     largest_norm: float = 0.0
     decided_by: str = ""
+    forecast: Array | None = None
 
 
 class View(ABC):
@@ -172,8 +175,8 @@ class Belief(Component):
         """κ: the coordinate that an intercept is given in lifted actions."""
         return 1.0
 
-    def start(self, dim: int) -> None:
-        """Lay out the belief for lifted actions of length `dim`."""
+    def start(self, dim: int, intercept: float = 0.0) -> None:
+        """Lay out the belief for lifted actions of length `dim`, the last number κ = `intercept` where that is not 0."""
 
     def follow(self, frame: Frame | None) -> None:
         """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
@@ -185,13 +188,14 @@ class Belief(Component):
     def note(self, finding: Finding | None) -> None:
         """Keep what a choice has found; called once for each choice."""
 
-    def learn(self, action: Array, reward: float) -> None:
-        """Take in the reward of one lifted action."""
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
+        """Take in the reward of one lifted action, with what was said of it when it was chosen, where that is known."""
 
-    def learn_many(self, actions: Array, rewards: Array) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Take in many; the result is the same as one by one, up to rounding."""
-        for action, reward in zip(actions, rewards, strict=True):
-            self.learn(action, float(reward))
+        said = [None] * len(actions) if forecasts is None else forecasts
+        for action, reward, forecast in zip(actions, rewards.tolist(), said, strict=True):
+            self.learn(action, reward, forecast)
 
     def recover(self) -> None:
         """Make everything that follows from the sums anew; called where learning was cut off in the middle."""

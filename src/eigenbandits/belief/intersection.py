@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,10 +49,10 @@ class Both(Belief):
         """κ, as for either set."""
         return self.ambient.intercept
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out both."""
-        self.ambient.start(dim)
-        self.projected.start(dim)
+        self.ambient.start(dim, intercept)
+        self.projected.start(dim, intercept)
 
     def follow(self, frame: Frame | None) -> None:
         """Let both follow the subspace, and look whether a new frame's set still meets the ambient one."""
@@ -93,15 +93,17 @@ class Both(Belief):
 
     # The ambient set comes last in learning, since it adds to the sums that everything can be made anew from.
 
-    def learn(self, action: Array, reward: float) -> None:
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Teach both; they share one set of sums."""
         self.projected.learn(action, reward)
         self.ambient.learn(action, reward)
 
-    def learn_many(self, actions: Array, rewards: Array) -> None:
+    def learn_many(
+        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
+    ) -> None:
         """Teach both."""
         if 3 * len(actions) < len(self.ambient.center):
-            super().learn_many(actions, rewards)
+            super().learn_many(actions, rewards, forecasts)
             return
         self.projected.learn_many(actions, rewards)
         self.ambient.learn_many(actions, rewards)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -100,12 +100,12 @@ class Projected(RidgeBelief):
         super().restore({"evidence": self.evidence.state()} | state)
         self._ellipse = self._frame = None
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums."""
         if self.owns_evidence:
             self.evidence.start(dim)
 
-    def learn(self, action: Array, reward: float) -> None:
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._ellipse = None
         if self.reading is not None:
@@ -125,7 +125,9 @@ class Projected(RidgeBelief):
         if self.owns_evidence:
             self.evidence.add(action, reward)
 
-    def learn_many(self, actions: Array, rewards: Array) -> None:
+    def learn_many(
+        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
+    ) -> None:
         """Add many rewards by one rank-k update."""
         self._ellipse = None
         if self.reading is not None:

@@ -69,12 +69,12 @@ class Sketched(RidgeBelief):
         self.largest_norm = 0.0
         self._solver: _Solver | None = None
 
-    def start(self, dim: int) -> None:
+    def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sketch; a sketch of d rows or more would lose nothing, so it never has more."""
         self.rows = np.zeros((2 * min(self.size, dim), dim))
         self.moment = np.zeros(dim)
 
-    def learn(self, action: Array, reward: float) -> None:
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Append the action to the sketch, shrinking it first where it is full."""
         if self.fill == len(self.rows):
             self._shrink()

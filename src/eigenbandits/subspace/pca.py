@@ -59,12 +59,15 @@ class PCA(Subspace):
     growth
         Between two refreshes the second moment moves by at most growth/(1 + growth) times the difference between
         the new vectors' second moment and the old one.
+    tracked
+        Eigenvectors that the frame's basis holds at least, for beliefs that look beyond the rank; all d of them in up
+        to eight times as many dimensions, where a dense decomposition costs no more.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
+        *("block", "directions", "basis", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
     )
 
     def __init__(
@@ -76,6 +79,7 @@ class PCA(Subspace):
         refresh: str = "lazy",
         growth: float = 0.1,
         anytime: bool = False,
+        tracked: int = 0,
     ) -> None:
         super().__init__()
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
@@ -91,6 +95,7 @@ class PCA(Subspace):
         self.refresh = inputs.one_of(refresh, "refresh", ("lazy", "every-round"))
         self.growth = inputs.number(growth, "growth", least=0.0)
         self.anytime = bool(anytime)
+        self.tracked = inputs.whole(tracked, "tracked", least=0)
         self.moment = linalg.SymmetricSum()
         self.total: Array = np.zeros(0)
         self.added = 0
@@ -104,6 +109,7 @@ class PCA(Subspace):
         self.together = 0.0
         self.apart = 0.0
         self.directions: Array | None = None
+        self.basis: Array | None = None
         self.spectrum: Array | None = None
         self.mean: Array | None = None
         self._frame: Frame | None = None
@@ -181,7 +187,9 @@ class PCA(Subspace):
     def current(self) -> Frame | None:
         """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
         if self._frame is None and self.directions is not None:
-            self._frame = Frame(self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum)
+            self._frame = Frame(
+                self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum, self.basis
+            )
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -195,7 +203,7 @@ class PCA(Subspace):
         dim, count = len(half), self.added
         self.mean = self.total / count if self.around_mean else None
         size = self._block_size(dim)
-        if dim <= eigen.DENSE or 3 * size >= dim:
+        if dim <= max(eigen.DENSE, 8 * self.tracked) or 3 * size >= dim:
             matrix = half / count
             if self.mean is not None:
                 matrix -= np.multiply.outer(self.mean, self.mean)
@@ -206,6 +214,7 @@ class PCA(Subspace):
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
+        self.basis = np.ascontiguousarray(top.vectors) if self.tracked else None
         self.refreshed_at, self.refreshed_set = self.added, self.sets
         self.error = self._error()
         self.version += 1
@@ -224,7 +233,7 @@ class PCA(Subspace):
     def _block_size(self, dim: int) -> int:
         """Return how many directions to follow: some more than the rank, so that the gap after it is seen."""
         rank = (8 if self.directions is None else self.directions.shape[1]) if self.rank == "auto" else int(self.rank)
-        return min(dim, rank + 8)
+        return min(dim, max(rank + 8, self.tracked))
 
     def _guess(self, dim: int, size: int) -> Array:
         """Return the last block, made up to the size wanted with directions that are fixed once for all."""

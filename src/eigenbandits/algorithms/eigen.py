@@ -1,0 +1,91 @@
+"""EigenUCB and EigenTS: the flagship, which learns its prior from the spectrum and the rewards."""
+
+from __future__ import annotations
+
+from eigenbandits.belief import Spectral
+from eigenbandits.policy import Policy
+from eigenbandits.rules import Optimism, Thompson
+from eigenbandits.subspace import PCA
+
+# Eigenvectors that the prior follows beyond 512 dimensions; up to there it follows all of them.
+TRACKED = 64
+# The prior changes with the logarithm of what was seen, and so do the eigenvectors it needs.
+GROWTH = 0.5
+
+
+def _subspace() -> PCA:
+    return PCA(growth=GROWTH, tracked=TRACKED)
+
+
+class EigenUCB(Policy):
+    """Optimism under a prior that follows the spectrum of all actions offered; nothing has to be set.
+
+    Parameters
+    ----------
+    noise
+        The standard deviation of the rewards around their mean, or None: learned from them.
+    width
+        How many posterior standard deviations optimism adds to an estimate.
+    center
+        "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
+    dtype
+        "float32" reads decision sets in single precision; see `Policy`.
+    seed
+        Seed of the policy's own randomness.
+
+    Examples
+    --------
+    >>> import numpy as np, eigenbandits as eb
+    >>> policy = eb.EigenUCB(seed=0)
+    >>> decision = policy.choose(np.eye(3))
+    >>> policy.learn(decision, 1.0)
+    >>> policy.diagnostics().rewards_learned
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float | None = None,
+        width: float = 1.0,
+        center: str = "mean",
+        dtype: str = "float64",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.width = width
+        self.center = center
+        self.seed = seed
+        self._compose(_subspace(), Spectral(noise, width), Optimism(), center=center, seed=seed, dtype=dtype)
+
+
+class EigenTS(Policy):
+    """The same belief by Thompson sampling, which gives propensities.
+
+    Parameters
+    ----------
+    noise, center, dtype, seed
+        As for `EigenUCB`.
+    width
+        Factor on the posterior's standard deviation.
+    propensity_draws
+        Models that estimate the probability of each choice; 0 leaves it out.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: float | None = None,
+        width: float = 1.0,
+        center: str = "mean",
+        propensity_draws: int = 100,
+        dtype: str = "float64",
+        seed: int | None = None,
+    ) -> None:
+        self.noise = noise
+        self.width = width
+        self.center = center
+        self.propensity_draws = propensity_draws
+        self.seed = seed
+        rule = Thompson(width, propensity_draws)
+        self._compose(_subspace(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)

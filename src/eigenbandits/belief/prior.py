@@ -1,0 +1,184 @@
+"""A prior that follows the spectrum of the actions and is learned from the rewards (docs/flagship.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.belief.readings import Reading, Spread, factor, spread, whitened
+from eigenbandits.component import Component
+from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
+
+Array = NDArray[np.float64]
+
+# The shapes (C/ℓ₁)^p of the prior, from one that knows nothing of the spectrum to one that hardly sees more than its
+# first direction.
+POWERS = (0.0, 1.0, 2.0, 4.0, 8.0)
+# Signal to noise: the variance of the values of the actions offered, in units of the noise's. Half a decade is finer
+# than rewards can tell apart; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing it.
+RATIOS = 10.0 ** np.arange(-4.0, 4.25, 0.5)
+_LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
+_LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
+# The prior on the noise is worth 2 · WEIGHT rewards.
+WEIGHT = 2.0
+# Forecasts that wait to be added up.
+WAITING = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One shape of the prior with the ratio that suits the rewards.
+
+    Attributes
+    ----------
+    power, prior, ratio
+        p, the variances H, and ρ.
+    variance
+        σ².
+    lower, white
+        The factor L of I + ρA and L⁻¹v, for the reading that it was found with.
+    weight
+        The probability that this is the shape to go by.
+    """
+
+    power: float
+    prior: Spread
+    ratio: float
+    variance: float
+    lower: Array
+    white: Array
+    weight: float
+
+
+class LearnedPrior(Component):
+    """Weighs the shapes by two readings of the rewards: as values, and as regrets.
+
+    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a, they
+    follow from what each member said of the decision before its reward was known: M, the highest value in the set, and
+    a, the value of the action played less M. Where one answer is right, rewards say nothing of the values' level, and
+    only the second reading holds. Both are probabilities of the same rewards, and a member has the sum of the two.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("starts", "sums", "waiting", "fill", "forecasts")
+
+    def __init__(self) -> None:
+        count = len(POWERS)
+        # Where the search for each member's ratio starts.
+        self.starts: NDArray[np.int64] = np.full(count, int(np.argmax(_LOG_PRIOR)), dtype=np.int64)
+        # For each member the sums of M, a, M², Ma, a², Mr and ar; in the last row those of r and r².
+        self.sums: Array = np.zeros((count + 1, 7))
+        self.waiting: Array = np.zeros((WAITING, 2 * count + 1))
+        self.fill = 0
+        self.forecasts = 0
+
+    def add(self, forecast: Array, reward: float, origin: float) -> None:
+        """Add what the members said of a decision, all M and then all a, and its reward, less an origin."""
+        row = self.waiting[self.fill]
+        row[:-1] = forecast
+        row[-1] = reward
+        row[: len(POWERS)] -= origin
+        row[-1] -= origin
+        self.fill += 1
+        if self.fill == WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, members = self.waiting[: self.fill], len(POWERS)
+        best, behind, rewards = rows[:, :members], rows[:, members:-1], rows[:, -1]
+        sums = self.sums
+        sums[:-1, 0] += best.sum(axis=0)
+        sums[:-1, 1] += behind.sum(axis=0)
+        sums[:-1, 2] += np.square(best).sum(axis=0)
+        sums[:-1, 3] += (best * behind).sum(axis=0)
+        sums[:-1, 4] += np.square(behind).sum(axis=0)
+        sums[:-1, 5] += rewards @ best
+        sums[:-1, 6] += rewards @ behind
+        sums[-1, 0] += rewards.sum()
+        sums[-1, 1] += rewards @ rewards
+        self.forecasts += self.fill
+        self.fill = 0
+
+    def moments(self) -> Array:
+        """Return the sums of squares and products about their means, as `theory.marginal.regret_residuals` takes them."""
+        self._flush()
+        found = np.zeros((len(self.sums), 5))
+        count = max(self.forecasts, 1)
+        best, behind = self.sums[:-1, 0], self.sums[:-1, 1]
+        total, squares = float(self.sums[-1, 0]), float(self.sums[-1, 1])
+        found[:-1, 0] = np.maximum(self.sums[:-1, 2] - best**2 / count, 0.0)
+        found[:-1, 1] = self.sums[:-1, 3] - best * behind / count
+        found[:-1, 2] = np.maximum(self.sums[:-1, 4] - behind**2 / count, 0.0)
+        found[:-1, 3] = self.sums[:-1, 5] - best * total / count
+        found[:-1, 4] = self.sums[:-1, 6] - behind * total / count
+        found[-1, 0] = max(squares - total**2 / count, 0.0)
+        return found
+
+    def fit(self, reading: Reading, spectrum: Array, tracked: int, unit: float, noise: float | None) -> list[Member]:
+        """Return the members, each with the ratio, the noise and the weight that the rewards give it.
+
+        Parameters
+        ----------
+        reading
+            The rewards.
+        spectrum, tracked
+            The eigenvalues of C, and how many of them have an eigenvector.
+        unit
+            The variance of the rewards.
+        noise
+            R, or None where it is to be learned.
+        """
+        known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
+        found, as_values = [], np.empty(len(POWERS))
+        for place, power in enumerate(POWERS):
+            prior = spread(spectrum, tracked, power)
+            as_values[place], ratio, kernel, vector = self._search(place, reading, prior, known)
+            lower, _ = factor(kernel, ratio)
+            white = whitened(lower, vector)
+            residual = reading.residual(float(white @ white), ratio)
+            found.append((power, prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
+        as_regrets = regret_evidence(self.moments(), self.forecasts, **known)
+        if self.forecasts > reading.count + 1.0:
+            # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
+            as_regrets *= (reading.count + 1.0) / self.forecasts
+        logs = np.logaddexp(as_values, as_regrets)
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        return [Member(*each, float(weight)) for each, weight in zip(found, weights, strict=True)]
+
+    def _search(
+        self, place: int, reading: Reading, prior: Spread, known: dict[str, Any]
+    ) -> tuple[float, float, Array, Array]:
+        """Return a member's evidence over all ratios, the mean ratio in logarithms, and the kernel and vector behind it.
+
+        Climbs to the likeliest ratio from where the last search ended; those far from it have no weight.
+        """
+        kernel, vector = reading.kernel(prior)
+        logs: dict[int, float] = {}
+
+        def look(index: int) -> float:
+            if index not in logs:
+                ratio = float(RATIOS[index])
+                lower, log_det = factor(kernel, ratio)
+                white = whitened(lower, vector)
+                residual = np.asarray(reading.residual(float(white @ white), ratio))
+                fitted = float(residual_evidence(residual, reading.count, **known))
+                logs[index] = fitted - 0.5 * log_det + float(_LOG_PRIOR[index])
+            return logs[index]
+
+        best = int(self.starts[place])
+        while True:
+            near = [index for index in (best, best - 1, best + 1) if 0 <= index < len(RATIOS)]
+            better = max(near, key=look)
+            if better == best:
+                break
+            best = better
+        self.starts[place] = best
+        indices = np.array(sorted(logs))
+        values = np.array([logs[index] for index in indices])
+        weights = np.exp(values - values.max())
+        evidence = float(values.max() + np.log(weights.sum()))
+        ratio = float(np.exp((weights @ np.log(RATIOS[indices])) / weights.sum()))
+        return evidence, ratio, kernel, vector

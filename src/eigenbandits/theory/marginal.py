@@ -1,0 +1,99 @@
+"""How likely the rewards are under a prior: the evidence that decides between priors (docs/flagship.md).
+
+All evidences are logarithms and leave out one constant that depends on the rewards' count and unit alone, so that those
+of the same rewards can be compared with each other. With `noise` the noise R is known; without it σ² has the
+inverse-gamma prior IG(w, w·unit), which is worth 2w rewards of variance `unit`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def residual_evidence(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
+    """Return what a residual sum of squares says of the rewards: −(w + n/2) log(1 + residual/(2 w unit)).
+
+    With the noise known it is −residual/(2R²).
+
+    Parameters
+    ----------
+    residual
+        Sums of squares that a model leaves unexplained, of any shape.
+    count
+        The degrees of freedom n behind each of them.
+    unit, weight, noise
+        See the module.
+
+    Examples
+    --------
+    >>> round(float(residual_evidence(np.array(8.0), 4, unit=1.0, weight=2.0, noise=None)), 4)  # −(2 + 2) log 3
+    -4.3944
+    >>> float(residual_evidence(np.array(8.0), 4, unit=1.0, weight=2.0, noise=2.0))
+    -1.0
+    """
+    if noise is not None:
+        return np.asarray(-0.5 * residual / noise**2)
+    return np.asarray(-(weight + 0.5 * count) * np.log1p(0.5 * residual / (weight * unit)))
+
+
+def noise_variance(residual: float, count: float, *, unit: float, weight: float, noise: float | None) -> float:
+    """Return the posterior scale of σ²: (w unit + residual/2)/(w + n/2), or R² where the noise is known.
+
+    Examples
+    --------
+    >>> noise_variance(6.0, 4, unit=0.5, weight=2.0, noise=None)  # (1 + 3)/4
+    1.0
+    """
+    return noise**2 if noise is not None else (weight * unit + 0.5 * residual) / (weight + 0.5 * count)
+
+
+def regret_residuals(moments: Array, count: float) -> Array:
+    """Return what is left of the rewards once a member's best values and advantages have explained what they can.
+
+    The reading behind it: r = c + α M + β a, with M the highest value that a member gave to any action of the set and
+    a ≤ 0 the value of the action played less M. A model of the rewards' level needs α = 1; one that only tells the
+    right action from the wrong ones needs no more than β > 0. Both slopes have Zellner's prior of one observation's
+    weight around 1, and may not be negative: to be right where one is contradicted is no merit.
+
+    Parameters
+    ----------
+    moments
+        (k, 5): for each member the sums of M², M a, a², M r and a r, and (last row) Σr² in the first column, all
+        about their means.
+    count
+        n.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        The residual sums of squares.
+    """
+    squares = float(moments[-1, 0])
+    found = np.empty(len(moments) - 1)
+    for row, (mm, ma, aa, mr, ar) in enumerate(moments[:-1].tolist()):
+        gain = 0.0
+        if mm > 0.0 and mr > 0.0:
+            gain = max(gain, mr * mr / mm)
+        if aa > 0.0 and ar > 0.0:
+            gain = max(gain, ar * ar / aa)
+        determinant = mm * aa - ma * ma
+        if determinant > 1e-9 * mm * aa:
+            alpha, beta = (aa * mr - ma * ar) / determinant, (mm * ar - ma * mr) / determinant
+            if alpha >= 0.0 and beta >= 0.0:
+                gain = max(gain, alpha * mr + beta * ar)
+        least = max(squares - gain, 0.0)
+        at_one = max(squares - 2.0 * (mr + ar) + mm + 2.0 * ma + aa, least)
+        found[row] = (at_one + count * least) / (1.0 + count)
+    return found
+
+
+def regret_evidence(moments: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
+    """Return the evidence of the reading of `regret_residuals` for each member; its two slopes cost log(1 + n)."""
+    residuals = regret_residuals(moments, count)
+    freedom = max(count - 1.0, 0.0)
+    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - math.log1p(count)
