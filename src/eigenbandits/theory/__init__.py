@@ -45,6 +45,7 @@ from eigenbandits.theory.structure import (
     n_delta,
     phi_delta,
     projection_error,
+    projection_error_main,
     t_min,
     t_w,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "omega_paper",
     "phi_delta",
     "projection_error",
+    "projection_error_main",
     "regret_bound",
     "soful_paper",
     "spend",
