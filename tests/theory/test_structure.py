@@ -120,7 +120,8 @@ def test_the_main_text_by_hand():
     # n = 100,000: twice the numerator of Φ above, 2 * 0.2148175224844337; in the paper's own words φ_δ/√t with K = 5
     # and t = 20,000: 60.759570746574685 / 141.4213562373095.
     assert theory.projection_error_main(HARD, 100_000, **SIZES) == pytest.approx(0.4296350449688674, rel=1e-13)
-    assert 60.759570746574685 / 141.4213562373095 == pytest.approx(0.4296350449688674, rel=1e-13)
+    in_rounds = theory.phi_delta(HARD, arms=5, dim=8, delta=0.05) / math.sqrt(20_000)
+    assert in_rounds == pytest.approx(0.4296350449688674, rel=1e-13)
     # Nothing is said of t < t_w.
     assert theory.projection_error_main(HARD, 27753, **SIZES) == 1.0
     # From n_δ = 27753.18 on it is below 1: 2 * 67.93126539425 / √27754 = 0.815522.
