@@ -62,6 +62,21 @@ def test_as_the_paper_ran_them(layer, center):
     assert [found[f"PSLB m={m}"].subspace.rank for m in RANKS] == list(RANKS)
 
 
+def test_figure_1_plays_the_intersection_as_section_5_does():
+    assert plates()["1"].intersection
+    assert not any(plate.intersection for name, plate in plates().items() if name != "1")
+    for block in plates()["1"].chosen(None):
+        assert "intersection" in groups(block)
+        played = line_up(block, "intersection")
+        # Its m alone; the other m of the appendix are played over the projected set.
+        assert list(played) == ["PSLB∩ m=1"]
+        policy = played["PSLB∩ m=1"]
+        assert isinstance(policy.belief, Both)
+        assert isinstance(policy.rule, SampledOptimism)
+        assert (policy.rule.samples, policy.belief.projected.radius) == (1000, "general")
+    assert len(line_up(Block("mnist", 100), "intersection")) == len(RANKS)
+
+
 def test_the_other_groups_change_one_thing_each():
     block = Block("mnist", 100, "relu")
     assert set(groups(block)) == set(GROUPS) - {"intersection", "others", "scaled"}

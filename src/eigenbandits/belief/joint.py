@@ -248,13 +248,10 @@ class _Scaled:
         starts = sorted(self.starts(), key=self.value)
         best, value = starts[0], self.value(starts[0])
         for start in starts:
-            found = optimize.minimize(
-                self.value,
-                start,
-                jac=self.slope,
-                method="SLSQP",
-                constraints=constraints,
-                options={"maxiter": 200, "ftol": _STOP},
+            options = {"maxiter": 200, "ftol": _STOP}
+            searched: Any = optimize.minimize  # its stubs know no list of constraints that grows
+            found = searched(
+                self.value, start, jac=self.slope, method="SLSQP", constraints=constraints, options=options
             ).x
             inside = self.room(found).min() >= -_FEASIBLE and (not self.line or abs(self.on_line(found)) <= _FEASIBLE)
             reached = self.value(found)
@@ -312,8 +309,8 @@ def plausible_basis(directions: Array, action: Array, optimum: Optimum) -> Array
     """Return an orthonormal basis (d, m) of the span of P̃, which takes `action` (d,) to the optimum's P̃x.
 
     span(P̃) is the graph {v + Xv : v in span(V̂)} of a map X into what is outside, ‖P̃ − P̂‖₂ = sin atan ‖X‖₂. P̃x = a + b
-    asks for Xa = b and, with x − P̃x = c + e, Xᵀe = −c. One column and one row of X are given, so to speak, and the rest is
-    the one that makes the norm no larger than theirs (Parrott 1978; Davis, Kahan and Weinberger 1982).
+    asks for Xa = b and, with x − P̃x = c + e, Xᵀe = −c: one column and one row of X, in suitable bases. The rest of X is
+    what makes its norm no larger than theirs (Parrott 1978; Davis, Kahan and Weinberger 1982).
     """
     b = outside_direction(directions, action, optimum)
     a = optimum.inside
