@@ -130,6 +130,72 @@ class JointProblem:
         return np.asarray(left @ (along * high / (lengths**2 + high)))
 
 
+class JointSearch:
+    """The joint maxima of a decision set's actions, each found when asked for.
+
+    Parameters
+    ----------
+    problem
+        What is maximized.
+    directions, coordinates
+        V̂ (d, m), and V̂ᵀx (K, q) with the intercept's coordinate where there is one.
+    actions
+        The actions (K, d) as the subspace sees them.
+    """
+
+    def __init__(self, problem: JointProblem, directions: Array, coordinates: Array, actions: Array) -> None:
+        self.problem = problem
+        self.directions = directions
+        self.coordinates = coordinates
+        self.actions = actions
+        rest = actions - coordinates[:, : problem.rank] @ directions.T
+        self.outside: Array = np.linalg.norm(rest, axis=1)
+        self._found: dict[int, Optimum] = {}
+
+    def bounds(self) -> Array:
+        """Return what no maximum exceeds."""
+        return self.problem.bounds(self.coordinates, self.outside)
+
+    def optimum(self, index: int) -> Optimum:
+        """Return the maximum of one action."""
+        if index not in self._found:
+            self._found[index] = self.problem.solve(self.coordinates[index], float(self.outside[index]))
+        return self._found[index]
+
+    def value(self, index: int) -> float:
+        """Return the maximum's value."""
+        return self.optimum(index).value
+
+    def values(self, rows: NDArray[np.intp]) -> Array:
+        """Return the values of several actions."""
+        return np.array([self.value(int(row)) for row in rows])
+
+    def pair(self, index: int) -> JointPair:
+        """Return θ̃ and P̃ of one action, computed when asked for."""
+        return JointPair(self.directions, self.actions[index].copy(), self.optimum(index))
+
+
+@dataclass(frozen=True, eq=False)
+class JointPair:
+    """The model and the projection of a joint maximum; called, it gives θ̃ (d,)."""
+
+    directions: Array
+    action: Array
+    optimum: Optimum
+
+    def __call__(self) -> Array:
+        """Return θ̃."""
+        b = outside_direction(self.directions, self.action, self.optimum)
+        length = float(np.linalg.norm(b))
+        rest = b * (self.optimum.rest / length) if length > 0.0 else 0.0
+        return np.asarray(self.directions @ self.optimum.parameter[: self.directions.shape[1]] + rest)
+
+    def projection(self) -> Array:
+        """Return P̃ (d, d)."""
+        basis = plausible_basis(self.directions, self.action, self.optimum)
+        return basis @ basis.T
+
+
 class _Scaled:
     """The problem for an action and S of size 1, in numbers that stay of that size as ε goes to 0.
 

@@ -1,8 +1,8 @@
 """Every quantity of the paper's analysis as one pure function, computed as the paper writes it.
 
 The paper is Lale, Azizzadenesheli, Anandkumar and Hassibi, *Stochastic Linear Bandits with Hidden Low Rank
-Structure* (2019); equations and lemmas are cited by number and by LaTeX label. The radii live in
-`eigenbandits.belief.radius` and are re-exported here. All functions share these words:
+Structure* (2019); equations and lemmas are cited by number and by LaTeX label. Nothing here knows of policies, beliefs
+or subspaces. All functions share these words:
 
 ================  ========================================================================================
 ``structure``     a `Structure`: what the analysis asks to be known of the actions
@@ -17,7 +17,7 @@ Structure* (2019); equations and lemmas are cited by number and by LaTeX label. 
 ================  ========================================================================================
 """
 
-from eigenbandits.belief.radius import (
+from eigenbandits.theory.radius import (
     beta,
     beta_worst_case,
     gamma,
