@@ -190,3 +190,37 @@ def test_streaming_refuses_what_it_cannot_do():
         eb.PSLB(noise=0.2, subspace="streaming", projection_error="theorem-main", structure=STRUCTURE)
     with pytest.raises(ValueError, match="subspace is 'stream'; expected"):
         eb.PSLB(noise=0.2, subspace="stream")
+
+
+RANDOM = np.random.default_rng(0).standard_normal((6, 4, 5))
+DEGENERATE = {
+    "one dimension": (RANDOM[:, :, :1], {"rank": 1}),
+    "nothing outside": (RANDOM[:, :, :2], {}),
+    "one direction outside": (RANDOM[:, :, :3], {}),
+    "all inside": (RANDOM * [1.0, 1.0, 0.0, 0.0, 0.0], {}),
+    "zeros": (np.zeros((3, 4, 5)), {}),
+    "all the same": (np.ones((3, 4, 5)), {}),
+    "tiny": (1e-8 * RANDOM, {}),
+    "huge": (1e30 * RANDOM, {}),
+    "an intercept": (RANDOM + 1.0, {"center": "mean"}),
+    "single precision": (RANDOM, {"dtype": "float32"}),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("intersect", [True, False])
+@pytest.mark.parametrize("error", ["estimated", 0.3, 0.0, 1.0])
+def test_the_joint_maximum_of_degenerate_actions(name, intersect, error):
+    sets, options = DEGENERATE[name]
+    told = {"noise": 0.2, "rank": 2, "rule": "joint", "intersect": intersect, "projection_error": error, "seed": 0}
+    policy = eb.PSLB(**(told | options))
+    for t, actions in enumerate(sets):
+        decision = policy.choose(actions)
+        assert math.isfinite(decision.upper)
+        assert np.isfinite(decision.model).all()
+        if decision.projection is not None:
+            P = decision.projection
+            np.testing.assert_allclose(P, P @ P, atol=1e-9)
+            assert np.trace(P) == pytest.approx(options.get("rank", 2))
+        policy.learn(decision, math.sin(t))

@@ -314,7 +314,7 @@ class _Scaled:
         starts = sorted(self.starts(), key=self.value)
         best, value = starts[0], self.value(starts[0])
         for start in starts:
-            options = {"maxiter": 200, "ftol": _STOP}
+            options = {"maxiter": 60, "ftol": _STOP}
             searched: Any = optimize.minimize  # its stubs know no list of constraints that grows
             found = searched(
                 self.value, start, jac=self.slope, method="SLSQP", constraints=constraints, options=options
