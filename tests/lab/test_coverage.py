@@ -23,7 +23,7 @@ EASY = LowRank(dim=5, rank=2, arms=30, perturbation=0.02)
 def choices(play, env, rounds, seed):
     """What the player chooses when it plays alone."""
     policy = {
-        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA, outside="cut"),
+        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA),
         "OFUL": lambda: eb.OFUL(noise=0.5, delta=DELTA),
         "Random": lambda: eb.Random(seed=seed),
     }[play]()
