@@ -53,7 +53,7 @@ def test_as_the_paper_ran_them(layer, center):
     for label, policy in found.items():
         assert isinstance(policy.rule, SampledOptimism)
         assert policy.rule.samples == 1000
-        assert policy.subspace.center == center
+        assert policy.centering.kind == center
         assert (policy.noise, policy.theta_bound, policy.ridge, policy.delta) == (0.5, 1.0, 1.0, 0.01)
         if label != "OFUL":
             assert isinstance(policy.belief, Projected)
@@ -90,7 +90,7 @@ def test_the_other_groups_change_one_thing_each():
         for policy in line_up(block, radius).values():
             assert (policy.belief.radius, policy.rule.samples) == (radius, 1000)
     for policy in line_up(block, "uncentred").values():
-        assert policy.subspace.center == "none"
+        assert policy.centering.kind == "none"
     strong = line_up(Block("mnist", 1000), "strong")
     assert strong["OFUL λ=R²d"].ridge == 0.25 * 1000
     assert strong["OFUL log-det"].radius == "logdet"

@@ -196,7 +196,6 @@ def pslb(rank: int, block: Block, **changed: Any) -> Policy:
     """Return PSLB with sampled optimism, the projected set alone and λ = 1 for scaled actions unless told."""
     fixed = constants()
     run = {
-        "outside": "cut",
         "radius": fixed["radius"],
         "projection_error": fixed["projection_error"],
         "ambient_radius": "paper",
