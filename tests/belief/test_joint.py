@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from eigenbandits.belief.joint import JointProblem, outside_direction, plausible_basis
+from eigenbandits.belief.joint import JointProblem
+from eigenbandits.belief.plausible import outside_direction, plausible_basis
 
 
 @dataclass

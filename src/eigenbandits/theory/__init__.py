@@ -13,7 +13,7 @@ or subspaces. All functions share these words:
 ``noise``         R, the sub-Gaussian scale of the reward noise
 ``theta_bound``   S, with ``‖θ*‖ <= S``
 ``action_bound``  L, with ``‖x̂‖ <= L`` for every action
-``ridge``         λ, the regularisation
+``ridge``         λ, the regularization
 ================  ========================================================================================
 """
 
