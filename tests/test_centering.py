@@ -74,24 +74,21 @@ def test_a_decision_carries_the_row_that_it_was_made_on(center, dtype):
         assert len(decision.model) == 3
 
 
-@pytest.mark.parametrize("first", ["tiny", "duplicates", "one vector"])
-def test_the_first_vectors_size_does_not_matter(first):
-    """Whatever came first, the same sets lead to the same choices once the reference is the same: none."""
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("center", ["none", "mean"])
+def test_what_came_first_does_not_matter(scale, center):
+    """One early reward of a vector of any size, before or after the rest: the frame corrects for the reference."""
     rng = np.random.default_rng(2)
-    start = {
-        "tiny": 0.01 * rng.standard_normal((20, 5)),
-        "duplicates": np.zeros((2, 5)),
-        "one vector": np.zeros((1, 5)),
-    }
-    policies = [eb.OFUL(noise=0.1, center="mean") for _ in range(2)]
-    policies[0].choose(start[first] - start[first].mean(axis=0))
-    policies[1].choose(rng.standard_normal((20, 5)))
-    for policy in policies:
-        policy.centering.reference = None
+    catalogue = rng.standard_normal((50, 5)) * [3.0, 2.0, 0.1, 0.1, 0.1] + 1.0
+    early, late = (eb.PSLB(noise=0.1, rank=2, center=center, intersect=False, projection_error=0.1) for _ in range(2))
+    early.learn(scale * catalogue[0], 0.5)
+    early.observe(catalogue)
+    late.observe(catalogue)
+    late.learn(scale * catalogue[0], 0.5)
     for _ in range(30):
-        actions = rng.standard_normal((6, 5))
-        one, two = (policy.choose(actions) for policy in policies)
+        actions = rng.standard_normal((6, 5)) + 1.0
+        one, two = early.choose(actions), late.choose(actions)
         assert one.index == two.index
-        assert one.upper == pytest.approx(two.upper, rel=1e-12)
-        for policy, decision in zip(policies, (one, two), strict=True):
-            policy.learn(decision, float(actions[one.index, 0]))
+        assert one.upper == pytest.approx(two.upper, rel=1e-8)
+        early.learn(one, float(actions[one.index, 0]))
+        late.learn(two, float(actions[one.index, 0]))

@@ -57,6 +57,7 @@ def assert_agrees(options, sets, taught=()):
         assert decision.estimate == pytest.approx(look.estimates[decision.index], rel=1e-7, abs=1e-9)
         found = policy.diagnostics()
         assert found.projection_error == pytest.approx(look.error, rel=1e-9)
+        assert found.spectrum is not None
         np.testing.assert_allclose(found.spectrum, look.spectrum, rtol=1e-8, atol=1e-12)
         if options["intersect"]:
             assert found.details["radius_ambient"] == pytest.approx(look.omega, rel=1e-9)
@@ -126,7 +127,9 @@ def test_lazy_refreshes_agree_with_the_twin_at_the_rounds_where_they_fall():
     for actions in decision_sets("common mean", count=40):
         decision = policy.choose(actions)
         look = twin.look(actions)
-        if np.allclose(policy.diagnostics().spectrum, look.spectrum, rtol=1e-10):
+        spectrum = policy.diagnostics().spectrum
+        assert spectrum is not None
+        if np.allclose(spectrum, look.spectrum, rtol=1e-10):
             np.testing.assert_allclose(spy.uppers, look.uppers, rtol=1e-7, atol=1e-9)
             agreed += 1
         policy.learn(decision, reward(decision))

@@ -159,6 +159,28 @@ def test_what_was_learned_is_known_however_small_the_ridge(scale):
             np.testing.assert_allclose(found, np.sqrt(squares), rtol=1e-2)
 
 
+@pytest.mark.parametrize("dim", [6, 300])
+def test_whatever_is_wrong_with_the_inverse_is_put_right_in_time(dim):
+    """Z⁻¹, θ̂ and log det Z are found anew once in max(256, 4d) rewards, so that no error in them lives longer."""
+    patience = max(256, 4 * dim)
+    rng = np.random.default_rng(10)
+    actions, rewards = rng.standard_normal((2 * patience, dim)), rng.standard_normal(2 * patience)
+    belief = Ambient(noise=0.2, ridge=0.7)
+    belief.start(dim)
+    for count, (action, value) in enumerate(zip(actions, rewards, strict=True), 1):
+        belief.learn(action, float(value))
+        if count == patience // 2:
+            # What rounding would do in a very long time.
+            belief.inverse.flush()
+            belief.inverse.reset(1.01 * belief.inverse.half)
+            belief.center = belief.center + 0.01
+            belief.log_det_ratio += 0.01
+    Z = actions.T @ actions + 0.7 * np.eye(dim)
+    np.testing.assert_allclose(belief.inverse.full(), np.linalg.inv(Z), rtol=1e-8, atol=1e-10 / len(actions))
+    np.testing.assert_allclose(belief.center, np.linalg.solve(Z, actions.T @ rewards), rtol=1e-7, atol=1e-10)
+    assert belief.log_det_ratio == pytest.approx(np.linalg.slogdet(Z)[1] - dim * math.log(0.7), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [

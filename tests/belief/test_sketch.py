@@ -129,7 +129,7 @@ def test_draws_have_the_covariance_of_the_dense_matrix():
     belief = taught(actions, rewards, size=4, compensate=True)
     probe = np.eye(DIM)
     view = belief.view(probe)
-    draws = view.posterior(40_000, 0.5, np.random.default_rng(0)).values
+    draws = view.posterior(40_000, np.random.default_rng(0), 0.5).values
     inverse = np.linalg.inv(held(belief) + (1.0 + belief.lost) * np.eye(DIM))
     np.testing.assert_allclose(draws.mean(axis=0), inverse @ belief.moment, atol=5 * 0.5 / 200)
     # The standard error of a covariance from n draws is about √(2/n) of the variances: 0.7 %; five of them.
