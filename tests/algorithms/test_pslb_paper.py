@@ -44,6 +44,7 @@ def test_the_radius_of_the_main_text_as_written():
             + L * S * phi * math.sqrt(gamma * m * growth)
             + S * math.sqrt(ridge)
         )
+        assert found.projection_error is not None
         if found.projection_error < 1.0:
             assert found.projection_error == pytest.approx(phi / math.sqrt(t), rel=1e-12)
             assert found.details["radius_projected"] == pytest.approx(ellips2, rel=1e-12)
@@ -99,6 +100,7 @@ def test_line_9_chooses_the_action_of_the_highest_joint_maximum(error, center):
         assert values[decision.index] == pytest.approx(max(values), rel=1e-6)
         # The triple itself: P̃ is in C_p, θ̃ is in C_m, and together they promise what was said.
         P, theta, x = decision.projection, decision.model, vectors[decision.index]
+        assert P is not None
         np.testing.assert_allclose(P @ P, P, atol=1e-10)
         assert np.trace(P) == pytest.approx(2.0)
         assert np.linalg.norm(P - V @ V.T, 2) <= error + 1e-5
@@ -133,7 +135,14 @@ def test_with_the_intersection_the_ambient_set_may_promise_less():
 
 
 def test_where_the_subspace_is_known_and_s_is_far_the_joint_maximum_is_the_closed_form():
-    options = {"noise": 0.2, "rank": 2, "theta_bound": 5.0, "projection_error": 0.0, "intersect": False, "seed": 0}
+    options: dict[str, Any] = {
+        "noise": 0.2,
+        "rank": 2,
+        "theta_bound": 5.0,
+        "projection_error": 0.0,
+        "intersect": False,
+        "seed": 0,
+    }
     joint, plain = eb.PSLB(**options, rule="joint"), eb.PSLB(**options)
     rng = np.random.default_rng(5)
     taught = rng.standard_normal((400, 5)) * [1.0, 1.0, 0.1, 0.1, 0.1]
@@ -161,13 +170,15 @@ def test_other_rules_choose_no_projection():
 @pytest.mark.parametrize("intersect", [True, False])
 def test_the_streaming_subspace_is_one_more_choice(intersect):
     instance = near_a_plane(dim=60, rank=2, arms=10)
-    known = {"noise": 0.2, "rank": 2, "intersect": intersect, "seed": 0}
+    known: dict[str, Any] = {"noise": 0.2, "rank": 2, "intersect": intersect, "seed": 0}
     streamed, exact = eb.PSLB(**known, subspace="streaming"), eb.PSLB(**known)
     regrets = [eb.run(policy, instance, 400).regret[-1] for policy in (streamed, exact)]
     assert streamed.params()["subspace"] == "streaming"
-    spans = [policy.subspace.current().directions for policy in (streamed, exact)]
+    found, truth = streamed.subspace.current(), exact.subspace.current()
+    assert found is not None
+    assert truth is not None
     # Both find the plane, the stream a little later; random choices would lose some hundred.
-    assert subspace_distance(*spans) < 0.2
+    assert subspace_distance(found.directions, truth.directions) < 0.2
     assert regrets[0] < 1.5 * regrets[1] + 10.0
     held = [value for part in (streamed.subspace, streamed.belief) for value in numbers(part.state())]
     if intersect:
@@ -193,7 +204,7 @@ def test_streaming_refuses_what_it_cannot_do():
 
 
 RANDOM = np.random.default_rng(0).standard_normal((6, 4, 5))
-DEGENERATE = {
+DEGENERATE: dict[str, tuple[np.ndarray, dict[str, Any]]] = {
     "one dimension": (RANDOM[:, :, :1], {"rank": 1}),
     "nothing outside": (RANDOM[:, :, :2], {}),
     "one direction outside": (RANDOM[:, :, :3], {}),
@@ -213,7 +224,14 @@ DEGENERATE = {
 @pytest.mark.parametrize("error", ["estimated", 0.3, 0.0, 1.0])
 def test_the_joint_maximum_of_degenerate_actions(name, intersect, error):
     sets, options = DEGENERATE[name]
-    told = {"noise": 0.2, "rank": 2, "rule": "joint", "intersect": intersect, "projection_error": error, "seed": 0}
+    told: dict[str, Any] = {
+        "noise": 0.2,
+        "rank": 2,
+        "rule": "joint",
+        "intersect": intersect,
+        "projection_error": error,
+        "seed": 0,
+    }
     policy = eb.PSLB(**(told | options))
     for t, actions in enumerate(sets):
         decision = policy.choose(actions)
