@@ -177,9 +177,10 @@ def test_the_streaming_subspace_is_one_more_choice(intersect):
     found, truth = streamed.subspace.current(), exact.subspace.current()
     assert found is not None
     assert truth is not None
-    # Both find the plane, the stream a little later; random choices would lose some hundred.
-    assert subspace_distance(found.directions, truth.directions) < 0.2
-    assert regrets[0] < 1.5 * regrets[1] + 10.0
+    assert isinstance(streamed.subspace, eb.subspace.Streaming)
+    # Both find the plane, by different ways; random choices lose 337.
+    assert 1e-12 < subspace_distance(found.directions, truth.directions) < 0.1
+    assert max(regrets) < 20.0
     held = [value for part in (streamed.subspace, streamed.belief) for value in numbers(part.state())]
     if intersect:
         assert max(held) >= 60 * 60  # C_d is a set in all dimensions

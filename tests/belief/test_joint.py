@@ -109,7 +109,7 @@ def test_no_projection_by_chance_exceeds_it(seed):
         assert value <= best + 1e-6 * size
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_an_independent_search_reaches_it_and_goes_no_further(seed):
     """The search goes over graphs and models in all d dimensions, not over the few numbers that the library uses."""
     case = make(seed, m=1 + seed % 2, more=2)
@@ -118,7 +118,7 @@ def test_an_independent_search_reaches_it_and_goes_no_further(seed):
     d, m = case.V.shape
     size = float(np.linalg.norm(case.x)) * case.S
     reached = -math.inf
-    for start in range(8):
+    for start in range(5):
         graph = np.zeros((d - m, m)) if start == 0 else rng.standard_normal((d - m, m))
         P, last = turned(case.V, graph, case.error), -math.inf
         for _ in range(60):
