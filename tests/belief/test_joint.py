@@ -118,7 +118,7 @@ def test_an_independent_search_reaches_it_and_goes_no_further(seed):
     d, m = case.V.shape
     size = float(np.linalg.norm(case.x)) * case.S
     reached = -math.inf
-    for start in range(5):
+    for start in range(8):
         graph = np.zeros((d - m, m)) if start == 0 else rng.standard_normal((d - m, m))
         P, last = turned(case.V, graph, case.error), -math.inf
         for _ in range(60):
