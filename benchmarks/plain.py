@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from eigenbandits.belief import radius as radii
 from eigenbandits.subspace.error import estimated_error
+from eigenbandits.theory import radius as radii
 
 Array = NDArray[np.float64]
 DELTA, RIDGE, THETA_BOUND = 0.01, 1.0, 1.0

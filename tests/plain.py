@@ -117,6 +117,13 @@ class Look:
     acts_on_ambient: bool
 
 
+def phi(structure: eb.Structure, arms: float, dim: int, delta: float) -> float:
+    """Return φ_δ, as eq. projmain writes it."""
+    g_x, g_psi = structure.lambda_plus / structure.lambda_minus, structure.sigma2 / structure.lambda_minus
+    difficulty = 2 * g_psi + 4 * math.sqrt(g_x * g_psi)
+    return 2 * difficulty * math.sqrt(max(structure.d_x, structure.d_psi) / arms * math.log(2 * dim / delta))
+
+
 @dataclass
 class PlainPSLB(PlainLinear):
     """PSLB with the eigenvectors found in every round, for the options of `eb.PSLB` of the same names."""
@@ -143,9 +150,13 @@ class PlainPSLB(PlainLinear):
 
     def error(self, spectrum: Vector) -> float:
         count, dim, m = sum(map(len, self.sets)), len(spectrum), self.rank
-        if self.projection_error == "theorem":
+        if self.projection_error in ("theorem", "theorem-main"):
             assert self.structure is not None
             delta = 6 * self.delta / (math.pi * len(self.sets)) ** 2 if self.anytime else self.delta
+            if self.projection_error == "theorem-main":
+                t, arms = len(self.sets), count / len(self.sets)
+                warm = t < theory.n_delta(self.structure, dim=dim, rank=m, delta=delta) / arms
+                return 1.0 if warm else phi(self.structure, arms, dim, delta) / math.sqrt(t)
             return theory.projection_error(self.structure, vectors_seen=count, dim=dim, rank=m, delta=delta)
         if self.projection_error != "estimated":
             return float(self.projection_error)

@@ -19,6 +19,7 @@ from eigenbandits.algorithms import (
     ProjectedThompson,
     Random,
 )
+from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.files import load
 from eigenbandits.lab.run import Trace, run
 from eigenbandits.policy import Decision, Policy
@@ -38,6 +39,7 @@ __all__ = [
     "SOFUL",
     "Audit",
     "Decision",
+    "Diagnostics",
     "EigenTS",
     "EigenUCB",
     "EpsilonGreedy",

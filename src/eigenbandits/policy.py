@@ -87,6 +87,15 @@ class Decision:
         # A copy, since what stands behind it may be the belief's own; an intercept is no part of θ̃.
         return np.array(self._model()[: len(self.action)])
 
+    @property
+    def projection(self) -> Array | None:
+        """The projection P̃ (d, d) that belongs to the model, computed when asked for.
+
+        Where the rule is "joint" and the ambient set has not decided alone; else None.
+        """
+        found: Callable[[], Array] | None = getattr(self._model, "projection", None)
+        return None if found is None else found()
+
 
 class Policy(Component):
     """A subspace, a belief and a rule, joined into something that chooses and learns.

@@ -21,6 +21,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "error 0": {"projection_error": 0.0},
     "theorem": {"projection_error": "theorem", "structure": STRUCTURE},
     "theorem anytime": {"projection_error": "theorem", "structure": STRUCTURE, "anytime": True},
+    "main text": {"projection_error": "theorem-main", "structure": STRUCTURE, "radius": "worst-case"},
+    "main text anytime": {"projection_error": "theorem-main", "structure": STRUCTURE, "anytime": True},
     "anytime": {"anytime": True},
 }
 

@@ -82,6 +82,7 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "error-number", {"rank": 2, "projection_error": 0.05}),
     (eb.PSLB, "error-zero", {"rank": 2, "projection_error": 0.0, "intersect": False}),
     (eb.PSLB, "error-theorem", {"rank": 2, "projection_error": "theorem", "structure": STRUCTURE}),
+    (eb.PSLB, "error-main-text", {"rank": 2, "projection_error": "theorem-main", "structure": STRUCTURE}),
     (eb.PSLB, "anytime", {"rank": 2, "anytime": True}),
     (eb.ProjectedThompson, "set", {"rank": 2, "center": "set"}),
     (eb.OFUL, "paper", {"radius": "paper"}),

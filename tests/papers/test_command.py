@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import eigenbandits as eb
 from eigenbandits.cli import app
 from eigenbandits.papers.lale2019 import Block, Study, line_up, panels, plates, study
-from eigenbandits.papers.lale2019.settings import settings
+from eigenbandits.papers.lale2019.settings import Plate, settings
 from eigenbandits.papers.lale2019.summary import Table, first_from, lines_of
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn: pip install 'eigenbandits[digits]'")
@@ -152,7 +152,7 @@ def test_a_figure_has_its_panels(played):
     out, _ = played
     plate = plates()["digits"]
     block = plate.chosen(None)[0]
-    drawn = panels.draw(plate, [block], {block: results(out, block)})
+    drawn = panels.draw(plate, [block], {block: {"paper": results(out, block)}})
     assert len(drawn.axes) == plate.panels == 10
     for axes, rank in zip(drawn.axes[:5], (1, 2, 4, 8, 16), strict=True):
         mistakes = [mistakes_of(out, block, policy) for policy in ("OFUL", f"PSLB m={rank}")]
@@ -161,10 +161,29 @@ def test_a_figure_has_its_panels(played):
     assert all(len(axes.lines) == 2 for axes in drawn.axes)
 
 
+def test_the_figure_of_the_main_text_shows_the_intersection_and_the_projected_set_beside_it(played):
+    out, _ = played
+    block = Block("digits", 100)
+    plate = Plate("main", "Figure 1 on the digits", ("digits-d100",), (1, 16), intersection=True)
+    assert plate.groups == plates()["1"].groups
+    found = {group: Study(block, group, "quick").run(out, engine="serial", progress="none") for group in plate.groups}
+    drawn = panels.draw(plate, [block], {block: found})
+    both = Table(lines_of(found["intersection"], block, "intersection"))
+    for axes, rank in zip(drawn.axes[:2], (1, 16), strict=True):
+        line = both.get(block, f"PSLB∩ m={rank}")
+        assert line is not None
+        mistakes = [mistakes_of(out, block, "OFUL"), line.mistakes, mistakes_of(out, block, f"PSLB m={rank}")]
+        words = [f"{value:.1f}" if value < 10 else f"{value:.0f}" for value in mistakes]
+        names = ("OFUL", "PSLB, C_m ∩ C_d", "PSLB, C_m alone")
+        ends = ", ".join(f"{name} {word}" for name, word in zip(names, words, strict=True))
+        assert axes.get_title() == f"m = {rank}\n{ends}"
+        assert len(axes.lines) == 3
+
+
 def test_panels_of_blocks_that_are_not_there_say_so(played):
     out, _ = played
     here, plate = Block("digits", 100), plates()["1"]
-    found = {here: results(out, here)}
+    found = {here: {"paper": results(out, here)}}
     drawn = panels.draw(plate, plate.chosen(None), found)
     assert len(drawn.axes) == plate.panels == 6
     assert [axes.texts[0].get_text() for axes in drawn.axes] == ["not run"] * 6

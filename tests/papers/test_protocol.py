@@ -53,13 +53,28 @@ def test_as_the_paper_ran_them(layer, center):
     for label, policy in found.items():
         assert isinstance(policy.rule, SampledOptimism)
         assert policy.rule.samples == 1000
-        assert policy.subspace.center == center
+        assert policy.centering.kind == center
         assert (policy.noise, policy.theta_bound, policy.ridge, policy.delta) == (0.5, 1.0, 1.0, 0.01)
         if label != "OFUL":
             assert isinstance(policy.belief, Projected)
             assert policy.belief.radius == "general"
     assert found["OFUL"].belief.radius == "paper"
     assert [found[f"PSLB m={m}"].subspace.rank for m in RANKS] == list(RANKS)
+
+
+def test_figure_1_plays_the_intersection_as_section_5_does():
+    assert plates()["1"].intersection
+    assert not any(plate.intersection for name, plate in plates().items() if name != "1")
+    for block in plates()["1"].chosen(None):
+        assert "intersection" in groups(block)
+        played = line_up(block, "intersection")
+        # Its m alone; the other m of the appendix are played over the projected set.
+        assert list(played) == ["PSLB∩ m=1"]
+        policy = played["PSLB∩ m=1"]
+        assert isinstance(policy.belief, Both)
+        assert isinstance(policy.rule, SampledOptimism)
+        assert (policy.rule.samples, policy.belief.projected.radius) == (1000, "general")
+    assert len(line_up(Block("mnist", 100), "intersection")) == len(RANKS)
 
 
 def test_the_other_groups_change_one_thing_each():
@@ -75,7 +90,7 @@ def test_the_other_groups_change_one_thing_each():
         for policy in line_up(block, radius).values():
             assert (policy.belief.radius, policy.rule.samples) == (radius, 1000)
     for policy in line_up(block, "uncentred").values():
-        assert policy.subspace.center == "none"
+        assert policy.centering.kind == "none"
     strong = line_up(Block("mnist", 1000), "strong")
     assert strong["OFUL λ=R²d"].ridge == 0.25 * 1000
     assert strong["OFUL log-det"].radius == "logdet"

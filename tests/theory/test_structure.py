@@ -116,6 +116,29 @@ def test_projection_error_is_below_the_form_of_the_main_text():
             assert phi / math.sqrt(rounds) < 1.0
 
 
+def test_the_main_text_by_hand():
+    # n = 100,000: twice the numerator of Φ above, 2 * 0.2148175224844337; in the paper's own words φ_δ/√t with K = 5
+    # and t = 20,000: 60.759570746574685 / 141.4213562373095.
+    assert theory.projection_error_main(HARD, 100_000, **SIZES) == pytest.approx(0.4296350449688674, rel=1e-13)
+    in_rounds = theory.phi_delta(HARD, arms=5, dim=8, delta=0.05) / math.sqrt(20_000)
+    assert in_rounds == pytest.approx(0.4296350449688674, rel=1e-13)
+    # Nothing is said of t < t_w.
+    assert theory.projection_error_main(HARD, 27753, **SIZES) == 1.0
+    # From n_δ = 27753.18 on it is below 1: 2 * 67.93126539425 / √27754 = 0.815522.
+    assert theory.projection_error_main(HARD, 27754, **SIZES) == pytest.approx(0.815522, rel=1e-5)
+
+
+def test_the_main_text_is_phi_with_a_half_for_the_denominator():
+    for structure in random_structures(50):
+        vectors = theory.n_delta(structure, **SIZES) * 1.0001
+        for n in (vectors, 10 * vectors, 1e4 * vectors):
+            general, main = (f(structure, n, **SIZES) for f in (theory.projection_error, theory.projection_error_main))
+            root = math.sqrt(2 * structure.d_x * theory.g_x(structure) * math.log(40) / n)
+            denominator = 1.0 - root - main / 2
+            assert 0.5 <= denominator <= 1.0
+            assert general == pytest.approx(main / 2 / denominator, rel=1e-9)
+
+
 def test_what_makes_the_subspace_harder_lengthens_warm_up():
     base = theory.n_delta(HARD, **SIZES)
     for name, value in {"lambda_plus": 5.0, "lambda_minus": 0.9, "sigma2": 1.1, "d_psi": 9.0}.items():
@@ -199,7 +222,7 @@ def test_structure_is_frozen_and_holds_plain_floats():
 
 
 def test_every_radius_can_be_found_here():
-    from eigenbandits.belief import radius
+    from eigenbandits.theory import radius
 
     for name in ("beta", "beta_worst_case", "gamma", "noise_radius", "omega_logdet", "omega_oful", "spend"):
         assert getattr(theory, name) is getattr(radius, name)

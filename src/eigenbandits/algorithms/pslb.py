@@ -7,7 +7,7 @@ from typing import Any
 from eigenbandits import inputs
 from eigenbandits.belief import Ambient, Belief, Both, Projected
 from eigenbandits.policy import Policy
-from eigenbandits.rules import ExactOptimism, Optimism, Rule, SampledOptimism, Thompson
+from eigenbandits.rules import ExactOptimism, JointOptimism, Optimism, Rule, SampledOptimism, Thompson
 from eigenbandits.subspace import PCA, Streaming, Subspace
 from eigenbandits.theory import Structure
 
@@ -39,9 +39,11 @@ class PSLB(Policy):
     delta
         δ, the probability of failure granted to each bound.
     projection_error
-        The bound ε on ‖P̂ − P‖₂: "estimated" from the spectrum, "theorem" from `structure`, or a number.
+        The bound ε on ‖P̂ − P‖₂: "estimated" from the spectrum; from `structure` "theorem", Φ_t of the appendix, or
+        "theorem-main", φ_δ/√t of the main text, which with ``radius="worst-case"`` gives eq. (ellips2) as written; or
+        a number.
     structure
-        λ₊, λ₋, σ², d_x and d_ψ, for "theorem".
+        λ₊, λ₋, σ², d_x and d_ψ, for the two theorems.
     center
         "none", "mean", "set" or "differences"; see `centering.Centering`.
     intersect
@@ -51,7 +53,9 @@ class PSLB(Policy):
     ambient_radius
         Ω: "logdet" or "paper", or a number; see `belief.Ambient`.
     rule
-        "optimism" in closed form, "exact" over the intersection, or "sampled" as in the paper's experiments.
+        "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or "joint"
+        over projections and models together, as line 9 of Algorithm 1 has it: `Decision.projection` gives P̃. Of the
+        intersection, "joint" takes C_m exactly; of C_d the value that it grants the action, where that is lower.
     samples
         Models drawn in each round, for "sampled".
     anytime
@@ -204,10 +208,12 @@ class ProjectedThompson(Policy):
 
 
 def _rule(name: str, samples: int) -> Rule:
-    match inputs.one_of(name, "rule", ("optimism", "exact", "sampled")):
+    match inputs.one_of(name, "rule", ("optimism", "exact", "sampled", "joint")):
         case "exact":
             return ExactOptimism()
         case "sampled":
             return SampledOptimism(samples)
+        case "joint":
+            return JointOptimism()
         case _:
             return Optimism()

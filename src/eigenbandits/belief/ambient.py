@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, kernels, linalg
-from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.boundary import Root, boundary, models
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.subspace.base import Frame
+from eigenbandits.theory import radius as radii
 
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)

@@ -123,6 +123,17 @@ class View(ABC):
         """Return what gives the model behind the value that `best_exact` found."""
         return self.optimist(index)
 
+    def best_joint(self) -> tuple[int, float]:
+        """Return the same with the joint optimum over models and projections; where none is made, the closed form."""
+        return self.best()
+
+    def optimist_joint(self, index: int) -> Callable[[], Array]:
+        """Return what gives the model behind the value that `best_joint` found.
+
+        Where a projection P̃ (d, d) belongs to it, a method `projection` of what is returned gives that.
+        """
+        return self.optimist(index)
+
     def _absent(self, name: str) -> TypeError:
         return TypeError(f"{type(self).__name__} has no {name}; a rule that asks for it must list it in `needs`.")
 
@@ -167,7 +178,7 @@ class Belief(Component):
     now or later, taught (`learn`). Only `follow`, `note` and `learn` change it.
     """
 
-    # What its views offer, of "estimates", "uppers", "posterior" and "boundary"; see `View`.
+    # What its views offer, of "estimates", "uppers", "posterior", "boundary" and "joint"; see `View`.
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
 
     @property

@@ -29,7 +29,7 @@ class Both(Belief):
         *("bound_by_projected", "bound_by_ambient"),
     )
 
-    offers: ClassVar[tuple[str, ...]] = Ambient.offers
+    offers: ClassVar[tuple[str, ...]] = (*Ambient.offers, "joint")
 
     def __init__(self, projected: Projected, ambient: Ambient) -> None:
         self.projected = projected
@@ -186,6 +186,23 @@ class BothView(View):
         index, value = self._walk(bounds, geometry)
         self._decided_by = "projected" if value >= bounds[index] else "ambient"
         return index, value
+
+    def best_joint(self) -> tuple[int, float]:
+        """Return the action with the highest joint maximum over P′ and C_m, or what C_d grants it if that is less."""
+        if self._intersection() is None:
+            return self.ambient.best()
+        joint, ambient = self.projected.joint(), self.ambient.uppers()
+        index, value = walk(
+            np.minimum(joint.bounds(), ambient),
+            lambda row: min(joint.value(row), float(ambient[row])),
+            lambda rows: np.minimum(joint.values(rows), ambient[rows]),
+        )
+        self._decided_by = "projected" if joint.value(index) <= ambient[index] else "ambient"
+        return index, value
+
+    def optimist_joint(self, index: int) -> Callable[[], Array]:
+        """Give θ̃ and P̃, or the most optimistic model of the ambient set where that binds."""
+        return self.projected.optimist_joint(index) if self._decided_by == "projected" else self.ambient.optimist(index)
 
     def _intersection(self) -> ellipsoids.Intersection | None:
         """Return the two sets as a pair, or None where they have no point in common."""

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, kernels, linalg
-from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Finding, Models, RidgeBelief, View
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
+from eigenbandits.belief.joint import JointProblem, JointSearch
 from eigenbandits.subspace.base import Frame
+from eigenbandits.theory import radius as radii
 
 Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
@@ -42,6 +43,8 @@ class Projected(RidgeBelief):
         *("evidence", "rounds", "version", "frame_error", "reading", "directions", "offset"),
         *("gram", "moment", "cross", "cross_gram"),
     )
+
+    offers: ClassVar[tuple[str, ...]] = (*RidgeBelief.offers, "joint")
 
     def __init__(
         self,
@@ -250,7 +253,9 @@ class Projected(RidgeBelief):
         coordinates, slack = frame.coordinates(lifted)
         slack *= min(frame.error, 1.0) * self.theta_bound
         beta = self.beta(frame, self.rounds, offered=offered)
-        return ProjectedView(self.ellipse(frame), frame, beta, coordinates, slack, self.noise, offered)
+        return ProjectedView(
+            self.ellipse(frame), frame, beta, coordinates, slack, lifted, self.theta_bound, self.noise, offered
+        )
 
     def note(self, finding: Finding | None) -> None:
         """Keep the largest norm offered."""
@@ -286,6 +291,8 @@ class ProjectedView(View):
         beta: float,
         coordinates: Array,
         slack: Array,
+        lifted: Array,
+        theta_bound: float,
         noise: float,
         offered: float = 0.0,
     ) -> None:
@@ -294,10 +301,13 @@ class ProjectedView(View):
         self.beta = beta
         self.coordinates = coordinates
         self.slack = slack
+        self.lifted = lifted
+        self._theta_bound = theta_bound
         self._noise = noise
         self._offered = offered
         self._uppers: Array | None = None
         self._estimates: Array | None = None
+        self._joint: JointSearch | None = None
 
     def part(self, start: int, stop: int) -> ProjectedView:
         """Return the view through some of the actions."""
@@ -308,6 +318,8 @@ class ProjectedView(View):
             self.beta,
             self.coordinates[rows],
             self.slack[rows],
+            self.lifted[rows],
+            self._theta_bound,
             self._noise,
             self._offered,
         )
@@ -344,6 +356,28 @@ class ProjectedView(View):
             return frame.lower(ellipse.center + step)
 
         return model
+
+    def joint(self) -> JointSearch:
+        """Return the joint maxima over projections and models."""
+        if self._joint is None:
+            _, whitening, _, center, _ = self.ellipse
+            frame = self.frame
+            dim, rank = frame.directions.shape
+            problem = JointProblem(
+                center, whitening, self.beta, self._theta_bound, min(frame.error, 1.0), rank, dim - rank
+            )
+            vectors = frame.centered(self.lifted).astype(np.float64, copy=False)
+            self._joint = JointSearch(problem, frame.directions, self.coordinates, vectors)
+        return self._joint
+
+    def best_joint(self) -> tuple[int, float]:
+        """Return the action with the highest joint maximum."""
+        joint = self.joint()
+        return walk(joint.bounds(), joint.value, joint.values)
+
+    def optimist_joint(self, index: int) -> Callable[[], Array]:
+        """Give θ̃, and P̃ by its method `projection`."""
+        return self.joint().pair(index)
 
     def believer(self) -> Callable[[], Array]:
         """Give V̂φ̂."""

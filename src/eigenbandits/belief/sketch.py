@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
-from eigenbandits.belief import radius as radii
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, View
 from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.subspace.base import Frame
+from eigenbandits.theory import radius as radii
 
 Array = NDArray[np.float64]
 

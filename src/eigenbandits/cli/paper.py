@@ -115,15 +115,15 @@ def _figure(name: str, scale: str, layer: Layer | None, network: str, out: Path,
 def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dict[str, Any]) -> None:
     from eigenbandits.papers.lale2019 import Study, summary
 
-    results: dict[Block, Results] = {}
+    results: dict[Block, dict[str, Results]] = {}
     refusals = []
     for block in blocks:
         try:
-            results[block] = Study(block, "paper", scale).run(out, **options)
+            results[block] = {group: Study(block, group, scale).run(out, **options) for group in plate.groups}
         except LabError as error:
             refusals.append(str(error))
             continue
-        lines = summary.lines_of(results[block], block, "paper")
+        lines = [line for group, found in results[block].items() for line in summary.lines_of(found, block, group)]
         typer.echo(f"\n{block.title}: {lines[0].rounds:,} rounds, {lines[0].seeds} seeds; network: {block.network}\n")
         typer.echo(summary.as_text(lines))
     if not results:
@@ -133,7 +133,7 @@ def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dic
     typer.echo(f"\nLeft behind: {_save(plate, blocks, results, scale, out)}")
 
 
-def _save(plate: Plate, blocks: list[Block], results: dict[Block, Results], scale: str, out: Path) -> Path:
+def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Results]], scale: str, out: Path) -> Path:
     from eigenbandits.papers.lale2019 import panels
 
     layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
@@ -172,7 +172,11 @@ def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, A
             except LabError:
                 continue  # this figure has no such layer
             if all(block in blocks for block in wanted):
-                found = {block: Study(block, "paper", scale).run(out, progress="none", **options) for block in wanted}
+                quiet = {"progress": "none", **options}
+                found = {
+                    block: {group: Study(block, group, scale).run(out, **quiet) for group in plate.groups}
+                    for block in wanted
+                }
                 typer.echo(f"Left behind: {_save(plate, wanted, found, scale, out)}")
 
 

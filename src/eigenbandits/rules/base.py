@@ -40,7 +40,8 @@ class Choice:
 class Rule(Component):
     """Base of the rule axis."""
 
-    # What it asks of a view, of "estimates", "uppers", "posterior" and "boundary"; checked against `Belief.offers`.
+    # What it asks of a view, of "estimates", "uppers", "posterior", "boundary" and "joint"; checked against
+    # `Belief.offers`.
     needs: ClassVar[tuple[str, ...]] = ()
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:

@@ -37,3 +37,19 @@ class ExactOptimism(Rule):
         index, upper = view.best_exact()
         model = view.optimist_exact(index)
         return Choice(index, upper, model, view.finding(index))
+
+
+class JointOptimism(Rule):
+    """The highest (P′x)ᵀθ over plausible projections P′ and models θ together: line 9 of Algorithm 1.
+
+    `Decision.model` gives θ̃ and `Decision.projection` P̃. A search for each action that can still win, some milliseconds
+    each: for fidelity, not for speed.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("joint",)
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose the most promising action."""
+        index, upper = view.best_joint()
+        model = view.optimist_joint(index)
+        return Choice(index, upper, model, view.finding(index))

@@ -24,6 +24,8 @@ BLOCK = 128
 LARGE, PLENTY, STRIDE, FEWEST = 256, 16, 32, 32
 # One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
+# The paper's bounds on the projection error: of its appendix, and of its main text.
+_THEOREMS = {"theorem": theory.projection_error, "theorem-main": theory.projection_error_main}
 # Rows are summed as a product, which BLAS does quicker than NumPy sums; made once, since this is done in every round.
 _ONES = np.ones(1024)
 
@@ -44,14 +46,14 @@ class PCA(Subspace):
     rank
         m, or "auto": the number of eigenvalues that stand out of the noise, chosen anew at each refresh.
     projection_error
-        How ‖P̂ − P‖₂ is bounded: "estimated" from the spectrum, "theorem" (Φ_t of the paper's appendix, which needs
-        `structure`), or a number.
+        How ‖P̂ − P‖₂ is bounded: "estimated" from the spectrum; "theorem" (Φ_t of the paper's appendix) and
+        "theorem-main" (φ_δ/√t of its main text), which need `structure`; or a number.
     structure
-        The problem's `theory.Structure`, for "theorem".
+        The problem's `theory.Structure`, for the two theorems.
     delta
-        Probability spent on the bound, for "theorem".
+        Probability spent on the bound, for the two theorems.
     anytime
-        Spend `delta` over the decision sets seen, 6δ/(π²t²), so that "theorem" holds for all of them at once.
+        Spend `delta` over the decision sets seen, 6δ/(π²t²), so that a theorem holds for all of them at once.
     refresh
         "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`, and once there are
         many of them only some of a large decision set are added; "every-round": all of them are, and the eigenvectors
@@ -84,11 +86,13 @@ class PCA(Subspace):
         super().__init__()
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
         if isinstance(projection_error, str):
-            inputs.one_of(projection_error, "projection_error", ("estimated", "theorem"))
+            inputs.one_of(projection_error, "projection_error", ("estimated", *_THEOREMS))
         else:
             inputs.number(projection_error, "projection_error", least=0.0)
-        if projection_error == "theorem" and structure is None:
-            raise ValueError("projection_error is 'theorem' but structure is None; expected an eb.Structure.")
+        if projection_error in _THEOREMS and structure is None:
+            raise ValueError(
+                f"projection_error is {projection_error!r} but structure is None; expected an eb.Structure."
+            )
         self.projection_error = projection_error
         self.structure = structure
         self.delta = inputs.probability(delta, "delta")
@@ -248,12 +252,10 @@ class PCA(Subspace):
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
             return min(1.0, estimated_error(self.spectrum, rank, self.independent) + self.residual)
-        if self.projection_error == "theorem":
+        if isinstance(self.projection_error, str):
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
-            bound = theory.projection_error(
-                self.structure, vectors_seen=self.refreshed_at, dim=dim, rank=rank, delta=delta
-            )
+            bound = _THEOREMS[self.projection_error](self.structure, self.refreshed_at, dim, rank, delta)
             return min(1.0, bound + self.residual)
         return float(self.projection_error)
 

@@ -1,8 +1,8 @@
 """Every quantity of the paper's analysis as one pure function, computed as the paper writes it.
 
 The paper is Lale, Azizzadenesheli, Anandkumar and Hassibi, *Stochastic Linear Bandits with Hidden Low Rank
-Structure* (2019); equations and lemmas are cited by number and by LaTeX label. The radii live in
-`eigenbandits.belief.radius` and are re-exported here. All functions share these words:
+Structure* (2019); equations and lemmas are cited by number and by LaTeX label. Nothing here knows of policies, beliefs
+or subspaces. All functions share these words:
 
 ================  ========================================================================================
 ``structure``     a `Structure`: what the analysis asks to be known of the actions
@@ -13,11 +13,11 @@ Structure* (2019); equations and lemmas are cited by number and by LaTeX label. 
 ``noise``         R, the sub-Gaussian scale of the reward noise
 ``theta_bound``   S, with ``‖θ*‖ <= S``
 ``action_bound``  L, with ``‖x̂‖ <= L`` for every action
-``ridge``         λ, the regularisation
+``ridge``         λ, the regularization
 ================  ========================================================================================
 """
 
-from eigenbandits.belief.radius import (
+from eigenbandits.theory.radius import (
     beta,
     beta_worst_case,
     gamma,
@@ -45,6 +45,7 @@ from eigenbandits.theory.structure import (
     n_delta,
     phi_delta,
     projection_error,
+    projection_error_main,
     t_min,
     t_w,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "omega_paper",
     "phi_delta",
     "projection_error",
+    "projection_error_main",
     "regret_bound",
     "soful_paper",
     "spend",

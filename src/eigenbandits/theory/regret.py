@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from eigenbandits.belief.radius import beta_worst_case, omega_oful
 from eigenbandits.inputs import number, probability, whole
+from eigenbandits.theory.radius import beta_worst_case, omega_oful
 from eigenbandits.theory.structure import Structure, alpha, difficulty, phi_delta, t_w
 
 

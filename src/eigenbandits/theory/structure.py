@@ -210,3 +210,34 @@ def projection_error(structure: Structure, vectors_seen: float, dim: int, rank: 
     above = _perturbation(structure, dim, delta)
     below = math.sqrt(vectors_seen) - _sampling(structure, rank, delta, structure.d_x) - above
     return min(above / below, 1.0)
+
+
+def projection_error_main(structure: Structure, vectors_seen: float, dim: int, rank: int, delta: float) -> float:
+    """Return ``φ_δ/√t``, the main text's bound on ``‖P̂ - P‖₂`` that holds with probability 1 - 3δ, eq. (projmain).
+
+    ``φ_δ/√t = 2Γ √((α/n) log(2d/δ))`` with ``n = t K``, and 1 before warm-up is over (n < n_δ), as Lemma 2 says
+    nothing of ``t < t_w``. Put into `beta_worst_case` it gives eq. (ellips2) as written.
+
+    Parameters
+    ----------
+    structure, vectors_seen, dim, rank, delta
+        As for `projection_error`. The paper writes t and K; only their product counts, which is what decision sets
+        of different sizes have as well.
+
+    Notes
+    -----
+    It is Φ with its denominator replaced by ½, which that exceeds from n_δ on (end of the proof of Lemma 7), so
+    ``Φ <= φ_δ/√t <= 1`` there.
+
+    Examples
+    --------
+    >>> structure = Structure(1, 1, 0.01, 2, 6)
+    >>> projection_error_main(structure, 328, dim=6, rank=2, delta=0.05)  # n_δ is 328.46
+    1.0
+    >>> round(projection_error_main(structure, 10_000, dim=6, rank=2, delta=0.05), 4)  # φ_δ/√1000 for K = 10
+    0.0482
+    """
+    vectors_seen = number(vectors_seen, "vectors_seen", least=0.0)
+    if vectors_seen < n_delta(structure, dim=dim, rank=rank, delta=delta):
+        return 1.0
+    return 2.0 * _perturbation(structure, dim, delta) / math.sqrt(vectors_seen)

@@ -18,7 +18,7 @@ def listing(out: Path, scale: str, cache: str | PathLike[str] | None = None) -> 
     missing: dict[str, str] = {}
     for plate in plates().values():
         blocks = plate.chosen(None)
-        needed = [Study(block, "paper", scale) for block in blocks]
+        needed = [Study(block, group, scale) for block in blocks for group in plate.groups]
         rows.append([f"{plate.name:11}  {plate.title}", str(plate.panels), *_state(needed, out)])
         missing |= {block.name: why for block in blocks if (why := _missing(block, cache))}
     rows.append(["strong       everybody on every block, with and without a ReLU", "1", *_state(studies(scale), out)])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BANDS = "standard error"
 _STRETCHES = 20
+_PSLB, _INTERSECTION, _ALONE = "PSLB", "PSLB, C_m ∩ C_d", "PSLB, C_m alone"
 
 
 def small_png(made: Figure) -> bytes:
@@ -36,7 +37,7 @@ def small_png(made: Figure) -> bytes:
     return content.getvalue()
 
 
-def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]) -> Figure:
+def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> Figure:
     """Draw a figure of the paper: regret above, accuracy of the optimistic models below.
 
     Parameters
@@ -46,10 +47,10 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]
     blocks : sequence of Block
         Its blocks.
     results : mapping
-        The results of the paper's group for each block that has been run; the panels of others stay empty.
+        The results of the plate's groups, by group, for each block that has been run; the panels of others stay empty.
     """
     need("lab", "matplotlib", what="Drawing a figure")
-    looks = style.styles(["PSLB", "OFUL"])
+    looks = style.styles([_INTERSECTION, "OFUL", _ALONE] if plate.intersection else [_PSLB, "OFUL"])
     places = [(block, rank) for block in blocks for rank in plate.ranks]
     made, panels = style.figure(2, len(places), width=2.6 if len(places) > 3 else 3.4, height=2.4)
     for place, (block, rank) in enumerate(places):
@@ -61,30 +62,49 @@ def draw(plate: Plate, blocks: Sequence[Block], results: Mapping[Block, Results]
                 axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color="0.4")
                 dress(axes, title, "", "")
             continue
-        ends = _panel(above, "regret", found, rank, looks, block)
+        lines = _lines(plate, rank)
+        ends = _panel(above, "regret", found, lines, looks, block)
         dress(above, f"{title}\n{ends}", "", "regret (mistakes)" if place == 0 else "")
         from_zero(above)
-        ends = _panel(below, "accuracy", found, rank, looks, block)
+        ends = _panel(below, "accuracy", found, lines, looks, block)
         dress(below, ends, "round", "accuracy" if place == 0 else "")
         logarithmic(below.xaxis)
         below.set_ylim(0.0, 1.03)
-    finish(made, [], looks, next(iter(results.values())), _BANDS)
+    finish(made, [], looks, next(iter(next(iter(results.values())).values())), _BANDS)
     # Some thirteen letters of the caption go on an inch.
     wide = int(13 * made.get_size_inches()[0])
     caption(made, textwrap.fill(f"{plate.title}: {_words(blocks, results)}", wide))
     return made
 
 
-def _panel(axes: Axes, column: str, results: Results, rank: int, looks: Mapping[str, style.Style], block: Block) -> str:
+def _lines(plate: Plate, rank: int) -> dict[str, tuple[str, str]]:
+    """Return what a panel shows: the group and the policy of each name."""
+    if not plate.intersection:
+        return {"OFUL": ("paper", OFUL_PAPER), _PSLB: ("paper", pslb_label(rank))}
+    return {
+        "OFUL": ("paper", OFUL_PAPER),
+        _INTERSECTION: ("intersection", pslb_label(rank, "intersection")),
+        _ALONE: ("paper", pslb_label(rank)),
+    }
+
+
+def _panel(
+    axes: Axes,
+    column: str,
+    results: Mapping[str, Results],
+    lines: Mapping[str, tuple[str, str]],
+    looks: Mapping[str, style.Style],
+    block: Block,
+) -> str:
     """Draw one panel, and return where its lines end, in words."""
     ends = []
-    for place, (name, policy) in enumerate({"OFUL": OFUL_PAPER, "PSLB": pslb_label(rank)}.items()):
-        rounds, runs = runs_of(results, column, policy, block.name)
+    for place, (name, (group, policy)) in enumerate(lines.items()):
+        rounds, runs = runs_of(results[group], column, policy, block.name)
         ends.append(f"{name} {_number(column, float(runs[:, -1].mean()))}")
         if column == "accuracy":
             # Single models differ much from round to round; the paper draws them now and then, too.
             rounds, runs = stretched(rounds, runs, _STRETCHES)
-        line(axes, rounds, runs, looks[name], _BANDS, place, 2)
+        line(axes, rounds, runs, looks[name], _BANDS, place, len(lines))
     axes.locator_params(axis="y", nbins=5)
     if column == "regret":
         axes.locator_params(axis="x", nbins=4)
@@ -95,8 +115,8 @@ def _number(column: str, value: float) -> str:
     return f"{100 * value:.1f} %" if column == "accuracy" else f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def _words(blocks: Sequence[Block], results: Mapping[Block, Results]) -> str:
-    seeds = sorted({len(found.seeds) for found in results.values()})
+def _words(blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> str:
+    seeds = sorted({len(found.seeds) for groups in results.values() for found in groups.values()})
     networks = "; ".join(dict.fromkeys(block.network for block in blocks))
     layer = " ReLU layer, centred by set." if blocks[0].layer == "relu" else ""
     over = f"mean ± standard error over {' or '.join(map(str, seeds))} seeds, numbers at the last round"

@@ -153,12 +153,20 @@ class Plate:
         The names of its blocks, without the layer.
     ranks : tuple of int
         The values of m.
+    intersection : bool
+        Whether PSLB is drawn over the intersection of both sets, beside the projected one alone.
     """
 
     name: str
     title: str
     blocks: tuple[str, ...]
     ranks: tuple[int, ...]
+    intersection: bool = False
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of policies that it draws."""
+        return ("paper", "intersection") if self.intersection else ("paper",)
 
     @property
     def panels(self) -> int:
@@ -193,6 +201,7 @@ def plates() -> dict[str, Plate]:
             about["title"],
             tuple(about["blocks"]),
             tuple(about.get("ranks", ranks())),
+            bool(about.get("intersection", False)),
         )
         for name, about in settings()["figures"].items()
     }

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from eigenbandits.belief import radius
+from eigenbandits.theory import radius
 
 L = 1.5
 DIM, RANK = 12, 3

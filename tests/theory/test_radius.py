@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eigenbandits.belief import radius
+from eigenbandits.theory import radius
 
 # R, S, λ, δ of the worked examples, and L = 2.
 KNOWN: dict[str, Any] = {"noise": 0.5, "theta_bound": 3.0, "ridge": 2.0, "delta": 0.1}

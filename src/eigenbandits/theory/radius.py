@@ -7,7 +7,7 @@ coupling that it already holds. Theorem and lemma numbers are those of the paper
 ``noise``             R, the sub-Gaussian scale of the reward noise
 ``theta_bound``       S, with ``‖θ*‖ <= S``
 ``action_bound``      L, with ``‖x‖ <= L`` for every action
-``ridge``             λ, the regularisation
+``ridge``             λ, the regularization
 ``delta``             δ, the probability that the set may fail
 ``dim``, ``rank``     d and m
 ``rounds``            t
@@ -70,7 +70,7 @@ def gamma(*, action_bound: float, ridge: float) -> float:
 
 
 def noise_radius(*, noise: float, log_det_ratio: float, delta: float) -> float:
-    """Return the self-normalised noise term ``R √(2 log(det(B)^½ λ^{-m/2} / δ))``, Theorem 9 (martin).
+    """Return the self-normalized noise term ``R √(2 log(det(B)^½ λ^{-m/2} / δ))``, Theorem 9 (martin).
 
     A `log_det_ratio` below 0 can only be rounding, and counts as 0.
 
@@ -156,7 +156,7 @@ def beta_worst_case(
     noise, delta, theta_bound, ridge, action_bound, rank, projection_error
         R, δ, S, λ, L, m and ε.
     rounds
-        t. The paper counts one more than the actions learnt, which is safe; their number is enough.
+        t. The paper counts one more than the actions learned, which is safe; their number is enough.
 
     Notes
     -----
@@ -166,7 +166,7 @@ def beta_worst_case(
     Examples
     --------
     >>> known = {"noise": 0.5, "delta": math.exp(-2), "theta_bound": 2.0, "ridge": 4.0, "action_bound": 1.0}
-    >>> beta_worst_case(**known, rounds=0, rank=3, projection_error=1.0)  # nothing learnt: 0.5 * √4 + 2 * 2
+    >>> beta_worst_case(**known, rounds=0, rank=3, projection_error=1.0)  # nothing learned: 0.5 * √4 + 2 * 2
     5.0
     """
     _require_sizes(rounds=rounds, theta_bound=theta_bound, projection_error=projection_error)

@@ -1,0 +1,309 @@
+"""Line 9 of Algorithm 1: the joint maximum of (P′x)ᵀθ over plausible projections P′ and plausible models θ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from eigenbandits.belief.plausible import JointPair, Optimum
+
+Array = NDArray[np.float64]
+
+# A point counts as inside of the sets if it violates no constraint by more than this, for an action and S of size 1.
+_FEASIBLE = 1e-8
+# Where SLSQP stops: far below what tells two actions apart.
+_STOP = 1e-14
+# Values of two starts that differ by less are the same.
+_ALIKE = 1e-8
+# ε = 1 allows projections that are no graph over span(V̂); this much below it, the maximum differs by 5e-5 at most.
+_WIDEST = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class JointProblem:
+    """Maximize (P′x)ᵀθ over P′ in C_p and θ in C_m, for one action at a time.
+
+    C_p holds the orthogonal projections of rank m with ‖P′ − P̂‖₂ ≤ ε. C_m is the paper's {θ : ‖θ − θ_t‖_A ≤ β} with
+    ‖θ‖ ≤ S: A has rank m, so without S, which the paper's proof uses for θ̃ too, nothing bounds θ outside span(V̂).
+
+    A maximum over P′ is one over y = P′x = a + b, a in span(V̂) and b outside. Which y there are is known exactly:
+    yᵀ(x − y) = 0, ‖b‖ ≤ tan Θ ‖a‖ and ‖P̂(x − y)‖ ≤ tan Θ ‖(I − P̂)(x − y)‖, sin Θ = ε (docs/mathematics.md). The best
+    θ puts what S leaves along b, so that only a, ‖b‖ and bᵀx are free: 2m + 2 numbers in all, by sequential quadratic
+    programming (SLSQP) from a few starts. The problem is not convex: what is found is attained by a pair in both sets,
+    and no start found better.
+
+    Parameters
+    ----------
+    center, whitening, radius
+        φ̂, W with WᵀW = B⁻¹, and β.
+    theta_bound
+        S. Where no φ of the ellipsoid is as short as that, the length of the shortest takes its place.
+    error
+        ε.
+    rank
+        m: how many of the coordinates lie along directions; one more is an intercept's, which no projection changes.
+    outside_dim
+        d − m.
+    """
+
+    center: Array
+    whitening: Array
+    radius: float
+    theta_bound: float
+    error: float
+    rank: int
+    outside_dim: int
+
+    def bounds(self, coordinates: Array, outside: Array) -> Array:
+        """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖x‖ (K,), which the regret's proof puts for the maximum."""
+        widths = np.linalg.norm(coordinates @ self.whitening.T, axis=1)
+        inside = coordinates[:, : self.rank]
+        lengths = np.hypot(np.linalg.norm(inside, axis=1), outside)
+        shortest = float(np.linalg.norm(self._shortest()))
+        reach = min(self.error, 1.0) * max(self.theta_bound, shortest) * lengths
+        return np.asarray(coordinates @ self.center + self.radius * widths + reach)
+
+    def solve(self, coordinates: Array, outside: float) -> Optimum:
+        """Return the maximum for the action with coordinates V̂ᵀx (q,) and ‖(I − P̂)x‖ = `outside`."""
+        size = math.hypot(float(np.linalg.norm(coordinates)), outside)
+        if size == 0.0:
+            return Optimum(0.0, np.zeros(self.rank), 0.0, 0.0, self.center.copy(), 0.0)
+        problem = _Scaled(self, coordinates / size, outside / size, self._shortest() / self.theta_bound)
+        best, value = problem.maximize()
+        found = problem.read(best)
+        return Optimum(
+            value * size * self.theta_bound,
+            found["inside"] * size,
+            found["outside"] * size,
+            found["along"] * size,
+            found["parameter"] * self.theta_bound,
+            found["rest"] * self.theta_bound,
+        )
+
+    def _shortest(self) -> Array:
+        """Return the shortest φ of the ellipsoid: φ̂ + βWᵀu with (G² + μI)u = −Gφ̂ in the axes of G = βWᵀ."""
+        left, lengths, _ = np.linalg.svd(self.radius * self.whitening.T)
+        along = left.T @ self.center
+        if not lengths.all():
+            return self.center
+        if float(np.linalg.norm(along / lengths)) <= 1.0:
+            return np.zeros_like(self.center)
+        # ‖u‖ falls with μ, is above 1 at 0, and at most 1 where μ = ‖Gφ̂‖.
+        low, high = 0.0, float(np.linalg.norm(lengths * along))
+        while high - low > 1e-15 * high:
+            middle = 0.5 * (low + high)
+            if middle in (low, high):
+                break
+            if float(np.linalg.norm(lengths * along / (lengths**2 + middle))) > 1.0:
+                low = middle
+            else:
+                high = middle
+        return np.asarray(left @ (along * high / (lengths**2 + high)))
+
+
+class JointSearch:
+    """The joint maxima of a decision set's actions, each found when asked for.
+
+    Parameters
+    ----------
+    problem
+        What is maximized.
+    directions, coordinates
+        V̂ (d, m), and V̂ᵀx (K, q) with the intercept's coordinate where there is one.
+    actions
+        The actions (K, d) as the subspace sees them.
+    """
+
+    def __init__(self, problem: JointProblem, directions: Array, coordinates: Array, actions: Array) -> None:
+        self.problem = problem
+        self.directions = directions
+        self.coordinates = coordinates
+        self.actions = actions
+        rest = actions - coordinates[:, : problem.rank] @ directions.T
+        self.outside: Array = np.linalg.norm(rest, axis=1)
+        self._found: dict[int, Optimum] = {}
+
+    def bounds(self) -> Array:
+        """Return what no maximum exceeds."""
+        return self.problem.bounds(self.coordinates, self.outside)
+
+    def optimum(self, index: int) -> Optimum:
+        """Return the maximum of one action."""
+        if index not in self._found:
+            self._found[index] = self.problem.solve(self.coordinates[index], float(self.outside[index]))
+        return self._found[index]
+
+    def value(self, index: int) -> float:
+        """Return the maximum's value."""
+        return self.optimum(index).value
+
+    def values(self, rows: NDArray[np.intp]) -> Array:
+        """Return the values of several actions."""
+        return np.array([self.value(int(row)) for row in rows])
+
+    def pair(self, index: int) -> JointPair:
+        """Return θ̃ and P̃ of one action, computed when asked for."""
+        return JointPair(self.directions, self.actions[index].copy(), self.optimum(index))
+
+
+class _Scaled:
+    """The problem for an action and S of size 1, in numbers that stay of that size as ε goes to 0.
+
+    The variables are (α, ρ, u, w): a = V̂ᵀx + εα, ‖b‖ = ερ, φ = φ̂ + βWᵀu and w the part of θ along b.
+    """
+
+    def __init__(self, joint: JointProblem, coordinates: Array, outside: float, shortest: Array) -> None:
+        self.m = joint.rank
+        self.all, self.p, self.q = coordinates, coordinates[: joint.rank], outside
+        self.error = min(joint.error, _WIDEST) if joint.outside_dim else 0.0
+        self.line = joint.outside_dim == 1
+        self.center = joint.center / joint.theta_bound
+        self.axes = joint.radius * joint.whitening.T / joint.theta_bound
+        self.shortest = shortest
+        # A little more than the shortest, so that there is something to search where S is contradicted.
+        self.reach = max(1.0, float(np.linalg.norm(shortest)) * (1.0 + 1e-6))
+
+    def split(self, v: Array) -> tuple[Array, float, Array, float]:
+        """Return α, ρ, u and w."""
+        return v[: self.m], float(v[self.m]), v[self.m + 1 : -1], float(v[-1])
+
+    def value(self, v: Array) -> float:
+        """Return −(P′x)ᵀθ."""
+        shift, length, step, rest = self.split(v)
+        phi = self.center + self.axes @ step
+        return -float(self.all @ phi + self.error * (shift @ phi[: self.m] + length * rest))
+
+    def slope(self, v: Array) -> Array:
+        """Return the gradient of `value`."""
+        shift, length, step, rest = self.split(v)
+        phi = self.center + self.axes @ step
+        target = self.all.copy()
+        target[: self.m] += self.error * shift
+        found = np.empty_like(v)
+        found[: self.m] = -self.error * phi[: self.m]
+        found[self.m] = -self.error * rest
+        found[self.m + 1 : -1] = -(self.axes.T @ target)
+        found[-1] = -self.error * length
+        return found
+
+    def along(self, shift: Array, length: float) -> float:
+        """Return bᵀ(I − P̂)x/ε, which yᵀ(x − y) = 0 fixes."""
+        return float((self.p + self.error * shift) @ shift + self.error * length**2)
+
+    def room(self, v: Array) -> Array:
+        """Return what is left of each constraint, negative where it is violated."""
+        shift, length, step, rest = self.split(v)
+        phi, a = self.center + self.axes @ step, self.p + self.error * shift
+        along, left = self.along(shift, length), 1.0 - self.error**2
+        inequalities = [
+            float(a @ a) - left * length**2,
+            self.q**2 - 2.0 * self.error * along + (self.error * length) ** 2 - left * float(shift @ shift),
+            1.0 - float(step @ step),
+            self.reach**2 - float(phi @ phi) - rest**2,
+        ]
+        if not self.line:
+            inequalities += [length * self.q - along, length * self.q + along]
+        return np.array(inequalities)
+
+    def room_slope(self, v: Array) -> Array:
+        """Return the Jacobian of `room`."""
+        shift, length, step, rest = self.split(v)
+        phi, a = self.center + self.axes @ step, self.p + self.error * shift
+        m, error, left = self.m, self.error, 1.0 - self.error**2
+        turning = a + error * shift
+        found = np.zeros((4 if self.line else 6, len(v)))
+        found[0, :m], found[0, m] = 2.0 * error * a, -2.0 * left * length
+        found[1, :m], found[1, m] = -2.0 * error * turning - 2.0 * left * shift, -2.0 * error**2 * length
+        found[2, m + 1 : -1] = -2.0 * step
+        found[3, m + 1 : -1], found[3, -1] = -2.0 * (self.axes.T @ phi), -2.0 * rest
+        if not self.line:
+            found[4, :m], found[4, m] = -turning, self.q - 2.0 * error * length
+            found[5, :m], found[5, m] = turning, self.q + 2.0 * error * length
+        return found
+
+    def on_line(self, v: Array) -> float:
+        """Return by how much b misses the one direction that there is outside where d − m = 1."""
+        shift, length, _, _ = self.split(v)
+        return self.along(shift, length) - length * self.q
+
+    def on_line_slope(self, v: Array) -> Array:
+        """Return the gradient of `on_line`."""
+        shift, length, _, _ = self.split(v)
+        found = np.zeros_like(v)
+        found[: self.m] = self.p + 2.0 * self.error * shift
+        found[self.m] = 2.0 * self.error * length - self.q
+        return found
+
+    def starts(self) -> list[Array]:
+        """Return points inside of the sets: the most optimistic φ that S allows, P̂ turned by Θ in one plane."""
+        width = self.axes.T @ self.all
+        norm = float(np.linalg.norm(width))
+        far = self.center + self.axes @ (width / norm) if norm > 0.0 else self.center
+        phi = self.shortest + _share(self.shortest, far - self.shortest, self.reach) * (far - self.shortest)
+        step = np.linalg.lstsq(self.axes, phi - self.center, rcond=None)[0]
+        step /= max(1.0, float(np.linalg.norm(step)))
+        rest = math.sqrt(max(self.reach**2 - float(phi @ phi), 0.0))
+        sine, cosine = self.error, math.sqrt(1.0 - self.error**2)
+        found = []
+        for direction in (phi[: self.m], self.p, -self.p, -phi[: self.m]):
+            size = float(np.linalg.norm(direction))
+            # P′ = P̂ − vvᵀ + ggᵀ with g = cos Θ v + sin Θ w, w the unit vector along what is outside of x.
+            v = direction / size if size > 0.0 else np.eye(self.m)[0]
+            along = float(v @ self.p)
+            shift, length = v * (cosine * self.q - sine * along), cosine * along + sine * self.q
+            sign = 1.0 if self.line or length >= 0.0 else -1.0
+            turned = rest * (1.0 if self.line is False or length >= 0.0 else -1.0)
+            found.append(np.concatenate([shift, [sign * length], step, [turned]]))
+        return found
+
+    def maximize(self) -> tuple[Array, float]:
+        """Return the best point found, and its value."""
+        constraints: list[dict[str, Any]] = [{"type": "ineq", "fun": self.room, "jac": self.room_slope}]
+        if self.line:
+            constraints.append({"type": "eq", "fun": self.on_line, "jac": self.on_line_slope})
+        starts = sorted(self.starts(), key=self.value)
+        best, value = starts[0], self.value(starts[0])
+        for start in starts:
+            options = {"maxiter": 60, "ftol": _STOP}
+            searched: Any = optimize.minimize  # its stubs know no list of constraints that grows
+            found = searched(
+                self.value, start, jac=self.slope, method="SLSQP", constraints=constraints, options=options
+            ).x
+            inside = self.room(found).min() >= -_FEASIBLE and (not self.line or abs(self.on_line(found)) <= _FEASIBLE)
+            reached = self.value(found)
+            # In a plane P̂ can be turned one way or the other and not from one into the other; elsewhere two starts that
+            # end alike are enough.
+            if self.m > 1 and inside and abs(reached - value) <= _ALIKE and start is not starts[0]:
+                return best, -value
+            if inside and reached < value:
+                best, value = found, reached
+        return best, -value
+
+    def read(self, v: Array) -> dict[str, Any]:
+        """Return a point in the terms of `Optimum`."""
+        shift, length, step, rest = self.split(v)
+        if self.line:
+            along = self.error * length
+        else:
+            along = self.error * self.along(shift, length) / self.q if self.q > 0.0 else 0.0
+        return {
+            "inside": self.p + self.error * shift,
+            "outside": self.error * abs(length),
+            "along": along,
+            "parameter": self.center + self.axes @ step,
+            "rest": rest if length >= 0.0 else -rest,
+        }
+
+
+def _share(start: Array, step: Array, length: float) -> float:
+    """Return how much of a step, at most all of it, ends within a ball around the origin."""
+    square, product = float(step @ step), float(start @ step)
+    if square == 0.0:
+        return 1.0
+    root = math.sqrt(max(product**2 - square * (float(start @ start) - length**2), 0.0))
+    return min(1.0, max(0.0, (root - product) / square))
