@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 SAFETY = 1.25
 
 
-def estimated_error(spectrum: Array, rank: int, vectors: float, safety: float = SAFETY) -> float:
+def estimated_error(spectrum: Array, rank: int, vectors: float, largest: float = 0.0, safety: float = SAFETY) -> float:
     """Estimate ‖P̂ − P‖₂ from the sample's own spectrum (docs/mathematics.md).
 
     To first order the part of the j-th sample eigenvector along the k-th, j ≤ m < k, is a centred random number of
@@ -60,6 +60,9 @@ def estimated_error(spectrum: Array, rank: int, vectors: float, safety: float = 
         # As ratios to the gap, so that no scale of the actions over- or underflows.
         variances = (top / gaps) * (rest / gaps) / vectors
     size = np.sqrt(variances.sum(axis=1).max()) + np.sqrt(variances.sum(axis=0).max())
+    # Of the weakest direction's eigenvalue only what one vector cannot have brought speaks for it.
+    kept = 1.0 - largest / top[-1, 0]
+    size = size / kept if kept > 0.0 else np.inf
     return float(min(1.0, safety * size)) if np.isfinite(size) else 1.0
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from eigenbandits import inputs, linalg, theory
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
+from eigenbandits.subspace.effective import Effective
 from eigenbandits.subspace.error import estimated_error
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
-from eigenbandits.subspace.repeats import Repeats
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class PCA(Subspace):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
+        *("block", "directions", "spectrum", "residual", "error", "mean", "effective"),
     )
 
     def __init__(
@@ -103,9 +103,7 @@ class PCA(Subspace):
         self.block: Array | None = None
         self.residual = 0.0
         self.error = 1.0
-        self.repeats = Repeats()
-        self.together = 0.0
-        self.apart = 0.0
+        self.effective = Effective()
         self.directions: Array | None = None
         self.spectrum: Array | None = None
         self.mean: Array | None = None
@@ -118,6 +116,7 @@ class PCA(Subspace):
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(actions)
         self.moment.start(dim, BLOCK)
+        self.effective.start(dim, self.scale)
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array) -> None:
@@ -130,11 +129,18 @@ class PCA(Subspace):
         self.added += len(vectors)
         if self.center == "mean":
             self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
+        if self.moment.fill + len(vectors) > BLOCK:
+            self._end_batch()
         self.moment.add_rows(vectors)
+        if len(vectors) > BLOCK:
+            self.effective.add_batch(vectors, self.directions, self.mean)
         if is_sampled(self.sets):
-            self.repeats.add(actions)
-            if self.directions is not None and 1 < len(vectors) <= 4 * BLOCK:
-                self._compare(vectors)
+            self.effective.add_set(vectors, self.added, self.directions, self.mean)
+
+    def _end_batch(self) -> None:
+        """Compare the vectors that wait to be added with those before them, as one batch."""
+        if self.moment.fill:
+            self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.directions, self.mean)
 
     def _worth_adding(self, actions: Array) -> Array:
         """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
@@ -145,29 +151,10 @@ class PCA(Subspace):
         stride = min(STRIDE, count // FEWEST)
         return actions[self.sets % stride :: stride]
 
-    def _compare(self, vectors: Array) -> None:
-        """Take note of how much the actions of one set resemble each other (the design effect of survey sampling).
-
-        The error of the span comes from sums of z ρ, z an action's part along a direction and ρ its part outside. If
-        the actions of a set are independent, the square of the set's sum is the sum of the squares; if they come in
-        pairs of equals it is twice that, and n vectors are worth n/2.
-        """
-        assert self.directions is not None
-        vectors = vectors if self.mean is None else vectors - self.mean
-        inside = vectors @ self.directions
-        outside = vectors - inside @ self.directions.T
-        self.together += float(np.square(inside.T @ outside).sum())
-        self.apart += float(np.square(inside).sum(axis=1) @ linalg.square_norms(outside))
-
-    @property
-    def likeness(self) -> float:
-        """How many vectors of one decision set are worth one independent vector; at least 1."""
-        return max(self.together / self.apart, 1.0) if self.apart > 0.0 else 1.0
-
     @property
     def independent(self) -> float:
         """How many independent vectors those seen are worth, as far as the resemblance between them shows."""
-        return self.repeats.worth(self.added) / self.likeness
+        return self.added / self.effective.inflation(self.added)
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
@@ -191,6 +178,7 @@ class PCA(Subspace):
 
     def _find(self) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
+        self._end_batch()
         half = self.moment.flush()
         dim, count = len(half), self.added
         self.mean = self.total / count if self.center == "mean" else None
@@ -206,6 +194,7 @@ class PCA(Subspace):
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
+        self.effective.follow(self.spectrum, top.rank)
         self.refreshed_at, self.refreshed_set = self.added, self.sets
         self.error = self._error()
         self.version += 1
@@ -238,7 +227,9 @@ class PCA(Subspace):
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            return min(1.0, estimated_error(self.spectrum, rank, self.independent) + self.residual)
+            inflation, largest = self.effective.doubt(self.added, self.sets, self.center != "none")
+            estimate = estimated_error(self.spectrum, rank, self.added / inflation, largest)
+            return min(1.0, estimate + self.residual)
         if self.projection_error == "theorem":
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
@@ -258,7 +249,7 @@ class PCA(Subspace):
                 "spectrum": frame.spectrum,
                 "projection_error": frame.error,
                 "vectors_added": self.added,
-                "likeness_within_sets": self.likeness,
+                "likeness_within_sets": self.effective.likeness,
                 "independent_vectors": self.independent,
             }
             if self.rank == "auto" and frame.spectrum is not None:
