@@ -9,6 +9,7 @@ import numpy as np
 
 import eigenbandits as eb
 from eigenbandits import theory
+from eigenbandits.subspace.effective import Effective
 from eigenbandits.subspace.pca import is_sampled
 
 Vector = np.ndarray
@@ -127,8 +128,7 @@ class PlainPSLB(PlainLinear):
     structure: eb.Structure | None = None
     intersect: bool = True
     anytime: bool = False
-    together: float = 0.0
-    apart: float = 0.0
+    effective: Effective = field(default_factory=Effective)
     frame: tuple[Matrix, Vector] | None = None
 
     def second_moment(self) -> tuple[Matrix, Vector]:
@@ -155,19 +155,22 @@ class PlainPSLB(PlainLinear):
             [[spectrum[j] * spectrum[k] / (spectrum[j] - spectrum[k]) ** 2 for k in range(m, dim)] for j in range(m)]
         )
         rows, columns = variance.sum(axis=1).max(), variance.sum(axis=0).max()
-        worth = count / max(1.0, self.together / self.apart) if self.apart else count
-        return min(1.0, 1.25 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(worth))
+        inflation, largest = self.effective.doubt(count, len(self.sets), self.center != "none")
+        if count / inflation <= m or largest >= spectrum[m - 1]:
+            return 1.0
+        size = (math.sqrt(rows) + math.sqrt(columns)) * math.sqrt(inflation / count)
+        return min(1.0, 1.25 * size / (1.0 - largest / spectrum[m - 1]))
 
     def compare(self, actions: Matrix) -> None:
-        """Note in one set of sixteen how much the products z ρ of its actions add up, seen from the last frame."""
-        if self.frame is None or not is_sampled(len(self.sets)) or len(actions) < 2:
-            return
-        V, mean = self.frame
-        centred = actions - (actions.mean(axis=0) if self.by_set else mean)
-        inside = centred @ V
-        products = [np.outer(z, x - V @ z) for z, x in zip(inside, centred, strict=True)]
-        self.together += float(np.sum(np.sum(products, axis=0) ** 2))
-        self.apart += float(np.sum(np.square(products)))
+        """Show the set to what counts vectors (which has tests of its own), in units of 1 whatever their size."""
+        if len(self.sets) == 1:
+            self.effective.start(actions.shape[1], 1.0)
+        vectors = actions - actions.mean(axis=0) if self.by_set else actions
+        V, mean = (None, None) if self.frame is None else self.frame
+        count = sum(map(len, self.sets))
+        if is_sampled(len(self.sets)):
+            self.effective.add_set(vectors, count, V, mean)
+        self.effective.add_batch(vectors, V, mean)
 
     def read(self, actions: Matrix, own_set: Matrix, V: Matrix, mean: Vector) -> tuple[Matrix, Matrix]:
         """Return the coordinates (n, q) of actions and what these leave out (n, d)."""
@@ -187,6 +190,7 @@ class PlainPSLB(PlainLinear):
         values, vectors = np.linalg.eigh(moment)
         spectrum, V = np.maximum(values[::-1], 0.0), vectors[:, ::-1][:, : self.rank]
         self.frame = V, mean
+        self.effective.follow(spectrum, self.rank)
         error = self.error(spectrum)
 
         q = self.rank + self.has_intercept

@@ -65,4 +65,4 @@ def sets(kind: StreamKind, environment: LowRank, seed: int, rounds: int) -> Arra
         return np.asarray(offered + size * rng.standard_normal(offered.shape))
     if kind == "query":
         return np.asarray((offered + spare[ITEMS : ITEMS + rounds, None]) / math.sqrt(2.0))
-    return offered
+    return np.asarray(offered)

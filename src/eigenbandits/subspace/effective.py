@@ -121,7 +121,7 @@ class Effective(Component):
         inflation
             As `inflation`, with a part that all vectors share for so long counted while there are few sets.
         energy
-            The largest share of the outside's second moment that may be one vector's, or one shared part's.
+            The most that one vector, or a part that many share, may have added to an eigenvalue of the second moment.
         """
         if not self.count and added <= LARGEST:
             # The first decision set has nothing to be compared with yet: it may be one vector many times.
@@ -133,7 +133,11 @@ class Effective(Component):
             inflation = max(inflation, self.tails * strayed.inflation)
         if not self.count:
             return inflation, 0.0
-        largest = max(self.largest, self.outside / self.count * max(lump(strayed), inflation))
+        # What likeness within sets and vectors that come again do not explain is shared by many, and may have drawn a
+        # direction of the subspace to itself, so that it is not to be seen outside.
+        unexplained = max(0.0, strayed.inflation - self.likeness - self.revisits.inflation(added))
+        shared = (self.inside + self.outside) * lump(Strayed(strayed.length, 1.0 + unexplained))
+        largest = max(self.largest, max(shared, self.outside * inflation) / self.count)
         return inflation, largest / added * self.scale**2
 
 

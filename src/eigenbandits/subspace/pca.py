@@ -11,7 +11,7 @@ from eigenbandits import inputs, linalg, theory
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.effective import Effective
-from eigenbandits.subspace.error import estimated_error
+from eigenbandits.subspace.error import SAFETY, estimated_error
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
 Array = NDArray[np.float64]
@@ -172,8 +172,14 @@ class PCA(Subspace):
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state; files from before vectors were left out had added all that were seen."""
-        super().restore({"added": state["seen"]} | state)
+        """Take back a saved state.
+
+        Files from before vectors were left out had added all that were seen; those from before dependent vectors were
+        told from others begin to tell them.
+        """
+        super().restore({"added": state["seen"], "effective": self.effective.state()} | state)
+        if "effective" not in state and self.dim is not None:
+            self.effective.start(self.dim, self.scale)
         self._frame = None
 
     def _find(self) -> None:
@@ -227,9 +233,7 @@ class PCA(Subspace):
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            inflation, largest = self.effective.doubt(self.added, self.sets, self.center != "none")
-            estimate = estimated_error(self.spectrum, rank, self.added / inflation, largest)
-            return min(1.0, estimate + self.residual)
+            return min(1.0, self.estimate() + self.residual)
         if self.projection_error == "theorem":
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
@@ -238,6 +242,12 @@ class PCA(Subspace):
             )
             return min(1.0, bound + self.residual)
         return float(self.projection_error)
+
+    def estimate(self, safety: float = SAFETY) -> float:
+        """Return the estimated ‖P̂ − P‖₂ of a frame just found, but for what its eigenvectors are off numerically."""
+        assert self.spectrum is not None and self.directions is not None
+        inflation, largest = self.effective.doubt(self.added, self.sets, self.center != "none")
+        return estimated_error(self.spectrum, self.directions.shape[1], self.added / inflation, safety, largest)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the rank, the spectrum and the bound on the projection error."""

@@ -26,14 +26,14 @@ NOISE = 0.1
 class Revisits(Component):
     """Compares vectors with an even sample of those before them, in fixed memory.
 
-    The error of a span is of the size of Σ z ρᵀ, z being a vector's part inside and ρ its part outside. The squared norm
-    is the sum of (z_s·z_t)(ρ_s·ρ_t) over all pairs. A pair of unrelated vectors adds nothing in expectation, one of
-    equals as much as a vector with itself. As the span was found from the same vectors, the sum over *all* pairs says
-    nothing (it is zero); so the pairs are picked out that are related: those whose ρ point the same way
-    more than chance would have it, or that are equal but for a trifle. They count by what they add.
+    The error of a span is of the size of Σ z ρᵀ, z being a vector's part inside and ρ its part outside. Its squared
+    norm is the sum of (z_s·z_t)(ρ_s·ρ_t) over all pairs. A pair of unrelated vectors adds nothing in expectation, one
+    of equals as much as a vector with itself. As the span was found from the same vectors, the sum over *all* pairs
+    says nothing: it is zero. So the pairs are picked out that are related, those whose ρ point the same way more than
+    chance would have it, or that are equal but for a trifle, and count by what they add.
 
-    Vectors are compared less their set's mean where that leaves enough to tell them apart, so that items are known again
-    in a decision set that is shifted as a whole; else as they are.
+    Vectors are compared less their set's mean where that leaves enough to tell them apart, so that items are known
+    again in a decision set that is shifted as a whole; else as they are.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("anchors", "filled", "stood", "sums", "rng")
@@ -73,7 +73,7 @@ class Revisits(Component):
         both = np.stack([rows, rows - vectors.mean(axis=0)])
         if self.filled:
             chance = self._chance(added, directions.shape[1], room)
-            # Less the means of two sets of K, of a vector in both the share 1 − 1/K is left in each; their cosine is as large.
+            # Of a vector in two sets of K the share 1 − 1/K is left less their means; the cosine is as large.
             left = 1.0 - 1.0 / len(vectors)
             if chance < 0.75 * left:
                 alike = _alike(both[1], self.anchors[1, : self.filled], directions, chance, unit * left**4)
@@ -87,9 +87,9 @@ class Revisits(Component):
     def _chance(self, added: int, rank: int, room: float) -> float:
         """Return the cosine above which ρ_s and ρ_t are taken to be related.
 
-        In q dimensions chance exceeds c with a probability p of about e^(−c²q/2). Their z being unrelated, with a cosine
-        of variance 1/m, such pairs add √(p/m) at random; of n² pairs 8n are looked at, so that n times their mean is off
-        by √(np/8m).
+        In q dimensions chance exceeds c with a probability p of about e^(−c²q/2). Their z being unrelated, with a
+        cosine of variance 1/m, such pairs add √(p/m) at random; of n² pairs 8n are looked at (one vector in 16 with 128
+        others), so that n times their mean is off by √(np/8m).
         """
         allowed = 8.0 * max(rank, 1) * NOISE**2 / added
         return math.sqrt(min(1.0, 2.0 * math.log(1.0 / min(allowed, 0.5)) / room))
