@@ -167,6 +167,10 @@ class PlainPSLB(PlainLinear):
             self.effective.start(actions.shape[1], 1.0)
         vectors = actions - actions.mean(axis=0) if self.by_set else actions
         V, mean = (None, None) if self.frame is None else self.frame
+        if self.center == "mean":
+            # A large mean is taken off from the first set on.
+            reference = self.sets[0].mean(axis=0)
+            vectors, mean = vectors - reference, None if mean is None else mean - reference
         count = sum(map(len, self.sets))
         if is_sampled(len(self.sets)):
             self.effective.add_set(vectors, count, V, mean)
