@@ -129,6 +129,7 @@ class PlainPSLB(PlainLinear):
     intersect: bool = True
     anytime: bool = False
     effective: Effective = field(default_factory=Effective)
+    asked: list[Matrix] = field(default_factory=list)
     frame: tuple[Matrix, Vector] | None = None
 
     def second_moment(self) -> tuple[Matrix, Vector]:
@@ -209,7 +210,11 @@ class PlainPSLB(PlainLinear):
         delta = 6 * self.delta / (math.pi * len(self.sets)) ** 2 if self.anytime else self.delta
         noise_term = self.noise * math.sqrt(log_det(B) - q * math.log(self.ridge) - 2 * math.log(delta))
         if self.radius == "worst-case":
-            bound = max(float(np.linalg.norm(self.lift(offered, offered), axis=1).max()) for offered in self.sets)
+            # L is that of the sets that the projected set was asked about: not while its error is vacuous.
+            if not (self.intersect and error >= 1.0):
+                self.asked.append(actions)
+            asked = self.asked or [actions]
+            bound = max(float(np.linalg.norm(self.lift(one, one), axis=1).max()) for one in asked)
             t = len(self.learned) + 1
             growth = math.log(1 + t * bound**2 / (q * self.ridge))
             gamma = bound**2 / (self.ridge * math.log(1 + bound**2 / self.ridge))
