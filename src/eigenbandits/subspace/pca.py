@@ -133,7 +133,9 @@ class PCA(Subspace):
             self._end_batch()
         self.moment.add_rows(vectors)
         if len(vectors) > BLOCK:
-            self.effective.add_batch(vectors, self.directions, self.mean)
+            # A catalogue is many batches, all of whose vectors are looked at; of a large set some are.
+            for part in np.array_split(vectors, 16) if len(vectors) > 16 * BLOCK else (vectors,):
+                self.effective.add_batch(part, self.directions, self.mean)
         if is_sampled(self.sets):
             self.effective.add_set(vectors, self.added, self.directions, self.mean)
 
