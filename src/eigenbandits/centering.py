@@ -19,7 +19,7 @@ class Centering(Component):
     """Turns actions (d numbers) into the *lifted* rows (D numbers) that beliefs see.
 
     A lifted row is the action less its center and, where that needs an intercept, one more coordinate κ, so that a
-    reward xᵀθ* stays linear in it. The belief says which κ suits it (`Belief.intercept`); no action's size counts.
+    reward xᵀθ* stays linear in it. The belief says which κ suits it (`Belief.intercept`).
 
     Parameters
     ----------
@@ -59,9 +59,13 @@ class Centering(Component):
         assert self.dim is not None
         return self.dim + (self.intercept > 0.0)
 
-    def start(self, actions: Array, intercept: float = 1.0) -> None:
+    def start(self, actions: Array, intercept: float | None = 1.0) -> None:
         """Fix the dimension, the intercept's κ and, for "mean", the reference at the first vectors seen."""
         self.dim = actions.shape[1]
+        if intercept is None:
+            # A power of two, so that no digit is lost to it.
+            largest = float(np.abs(actions).max())
+            intercept = 2.0 ** round(math.log2(largest * math.sqrt(self.dim))) if largest > 0.0 else 1.0
         self.intercept = intercept if self.kind in ("mean", "set") else 0.0
         self.reference = _large_mean(actions) if self.around_mean else None
 

@@ -211,7 +211,9 @@ def add_diagonal(matrix: Array, value: float) -> None:
 def project(vectors: Array, columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
-        return (vectors @ columns.astype(np.float32)).astype(np.float64)
+        # Scaled, since what a column holds may be out of the reach of single precision.
+        scale = float(np.abs(columns).max()) or 1.0
+        return (vectors @ (columns / scale).astype(np.float32)).astype(np.float64) * scale
     return np.asarray(vectors @ columns)
 
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 from eigenbandits.belief import Spectral
 from eigenbandits.policy import Policy
 from eigenbandits.rules import Optimism, Thompson
-from eigenbandits.subspace import PCA
-
-# Eigenvectors that the prior follows beyond 512 dimensions; up to there it follows all of them.
-TRACKED = 64
-# The prior changes with the logarithm of what was seen, and so do the eigenvectors it needs.
-GROWTH = 0.5
-
-
-def _subspace() -> PCA:
-    return PCA(growth=GROWTH, tracked=TRACKED)
-
+from eigenbandits.subspace import Spectrum
 
 class EigenUCB(Policy):
     """Optimism under a prior that follows the spectrum of all actions offered; nothing has to be set.
@@ -56,7 +46,7 @@ class EigenUCB(Policy):
         self.width = width
         self.center = center
         self.seed = seed
-        self._compose(_subspace(), Spectral(noise, width), Optimism(), center=center, seed=seed, dtype=dtype)
+        self._compose(Spectrum(), Spectral(noise, width), Optimism(), center=center, seed=seed, dtype=dtype)
 
 
 class EigenTS(Policy):
@@ -88,4 +78,4 @@ class EigenTS(Policy):
         self.propensity_draws = propensity_draws
         self.seed = seed
         rule = Thompson(width, propensity_draws)
-        self._compose(_subspace(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)
+        self._compose(Spectrum(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)

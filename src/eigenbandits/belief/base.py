@@ -182,8 +182,8 @@ class Belief(Component):
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
 
     @property
-    def intercept(self) -> float:
-        """κ: the coordinate that an intercept is given in lifted actions."""
+    def intercept(self) -> float | None:
+        """κ: the coordinate that an intercept is given in lifted actions; None for one of the actions' size."""
         return 1.0
 
     def start(self, dim: int, intercept: float = 0.0) -> None:

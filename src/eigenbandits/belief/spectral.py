@@ -15,7 +15,7 @@ from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
-from eigenbandits.belief.readings import SumsReading
+from eigenbandits.belief.likelihood import SumsReading
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -34,8 +34,9 @@ class Spectral(Ambient):
     the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the actions,
     or the rewards, by a number, or adding one to all rewards, changes no choice.
 
-    A reward at the edge of the range seen so far that was expected to lie beyond it is taken as expected: where rewards
-    have a largest value, reaching it is no evidence against a value above it (Tobin 1958).
+    Where the largest reward has come more than once, it is taken for a bound, and so is the smallest: reaching a bound
+    is no evidence against a value beyond it, and a reward there counts as what was expected, if that was beyond (Tobin
+    1958).
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Spectral(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("prior", "version", "members", "weights", "ratios", "noise_level", "due", "origin", "lowest", "highest"),
-        *("kappa", "ridge"),
+        *("bounded_below", "bounded_above", "kappa", "ridge"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
@@ -67,13 +68,15 @@ class Spectral(Ambient):
         self.due = 0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
+        # The smallest and the largest reward, and whether each has come more than once.
         self.lowest = math.inf
         self.highest = -math.inf
+        self.bounded_below = self.bounded_above = False
 
     @property
-    def intercept(self) -> float:
-        """κ."""
-        return 1.0
+    def intercept(self) -> None:
+        """None: its prior is flat, so that κ is a unit and nothing else; one of the actions' size keeps sums sound."""
+        return None
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
@@ -83,10 +86,10 @@ class Spectral(Ambient):
 
     def follow(self, frame: Frame | None) -> None:
         """Fit the prior, where the frame is a new one or the rewards have grown enough."""
-        if frame is None or frame.basis is None or frame.spectrum is None:
-            raise ValueError("a spectral belief needs a subspace with a spectrum, such as PCA; this one has none.")
+        if frame is None or frame.spectrum is None:
+            raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
         if frame.version != self.version or self.evidence.count >= self.due:
-            self._fit(frame.basis, frame.spectrum)
+            self._fit(frame.directions, frame.spectrum)
             self.version = frame.version
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
@@ -101,7 +104,7 @@ class Spectral(Ambient):
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
         self.prior.add(said[1:], value, self.origin)
-        self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+        self._note_range(reward)
 
     def learn_many(
         self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
@@ -115,11 +118,16 @@ class Spectral(Ambient):
         return np.concatenate([[math.nan], values, np.zeros(len(values))])
 
     def _uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is at the edge of the range and that beyond it."""
-        low, high = min(self.lowest, reward), max(self.highest, reward)
-        if low < high and (expected > reward >= high or expected < reward <= low):
-            return expected
-        return reward
+        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
+        above = reward == self.highest and self.bounded_above and expected > reward
+        below = reward == self.lowest and self.bounded_below and expected < reward
+        return expected if (above or below) and self.lowest < self.highest else reward
+
+    def _note_range(self, reward: float) -> None:
+        if reward >= self.highest:
+            self.highest, self.bounded_above = reward, reward == self.highest
+        if reward <= self.lowest:
+            self.lowest, self.bounded_below = reward, reward == self.lowest
 
     def recover(self) -> None:
         """Let the next choice make the posterior anew."""
