@@ -28,6 +28,13 @@ from eigenbandits.belief.radius import (
     soful_paper,
     spend,
 )
+from eigenbandits.theory.mixture import (
+    mixture_level,
+    omega_mixture,
+    penalty_bound,
+    prediction_score,
+    reading_square,
+)
 from eigenbandits.theory.regret import (
     RegretBound,
     best_of_both,
@@ -60,14 +67,19 @@ __all__ = [
     "g_psi",
     "g_x",
     "gamma",
+    "mixture_level",
     "n_delta",
     "noise_radius",
     "oful_regret_bound",
     "omega_logdet",
+    "omega_mixture",
     "omega_oful",
     "omega_paper",
+    "penalty_bound",
     "phi_delta",
+    "prediction_score",
     "projection_error",
+    "reading_square",
     "regret_bound",
     "soful_paper",
     "spend",

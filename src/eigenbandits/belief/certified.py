@@ -1,0 +1,277 @@
+"""A proved set for all rounds at once: members mix their predictions, and the least upper bound of two ridges decides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs, linalg
+from eigenbandits.belief.base import Belief, Models, Rows, View, walk
+from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.ridge import Ridge
+from eigenbandits.subspace.base import Frame
+from eigenbandits.theory import mixture
+
+Array = NDArray[np.float64]
+# The two readings, in the order in which their ridges and scores are kept.
+STRUCTURED, AMBIENT = 0, 1
+
+
+class MixtureSet(Belief):
+    """θ* in the set {‖r − Xθ‖² ≤ ρ, ‖θ‖ ≤ S, ‖(I − P̂)θ‖ ≤ εS}, read through two ridges (docs/certified.md).
+
+    Two members predict every reward: one with the ridge λ_in P̂ + λ_out (I − P̂) of the latest subspace, one with λI.
+    The mixture of their scores gives ρ, which holds for all rounds at once with probability 1 − δ whatever the frames
+    and decision sets were, as long as they were fixed before the reward. On that one event each ridge has an ellipsoid
+    around its own estimate, and an action is worth the least of its upper bounds. The reading by λI assumes nothing but
+    R and S; that of the subspace also that θ* lies in the true one and that ε bounds the projection error. Where its
+    ellipsoid is empty that assumption is refuted, and the reading is left out.
+
+    Parameters
+    ----------
+    noise
+        R > 0: rewards are R-sub-Gaussian around their mean; ½ is safe for rewards in [0, 1].
+    theta_bound
+        S ≥ ‖θ*‖₂, of the lifted parameter where there is an intercept.
+    delta
+        δ: the probability with which θ* may leave the set, ever.
+    inside, outside, ambient
+        λ_in in units of mR²/S², m the dimension of the subspace, λ_out and λ in units of dR²/S². With 1 a ridge is the
+        prior that spreads S² evenly over as many directions. A stronger λ_out costs S²ε² more in the radius and saves
+        R² log det: 3 had the least regret of 1, 3 and 10 (``scripts/certified.py``, seeds 0 to 7).
+
+    Examples
+    --------
+    >>> belief = MixtureSet(noise=0.5, theta_bound=1.0)
+    >>> belief.start(2)
+    >>> belief.follow(Frame(np.eye(2)[:, :1], error=0.1, version=1))
+    >>> belief.learn(np.array([1.0, 0.0]), 1.0)
+    >>> view = belief.read(np.eye(2))
+    >>> bool(view.estimates()[0] > view.estimates()[1] == 0.0)
+    True
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("evidence", "structured", "ambient_ridge", "scores", "version", "error", "refutations"),
+    )
+
+    def __init__(
+        self,
+        noise: float,
+        theta_bound: float,
+        delta: float = 0.01,
+        inside: float = 1.0,
+        outside: float = 3.0,
+        ambient: float = 1.0,
+    ) -> None:
+        self.noise = inputs.number(noise, "noise", above=0.0)
+        self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
+        self.delta = inputs.probability(delta, "delta")
+        self.inside = inputs.number(inside, "inside", above=0.0)
+        self.outside = inputs.number(outside, "outside", least=inside)
+        self.ambient = inputs.number(ambient, "ambient", above=0.0)
+        self.evidence = Evidence()
+        self.structured = Ridge()
+        self.ambient_ridge = Ridge()
+        self.scores: Array = np.zeros(2)
+        self.version = 0
+        self.error = 1.0
+        self.refutations = 0
+
+    @property
+    def unit(self) -> float:
+        """R²/S², the ridge of a prior that allows S² in one direction."""
+        return (self.noise / self.theta_bound) ** 2
+
+    @property
+    def ridges(self) -> tuple[Ridge, Ridge]:
+        """The ridge of the subspace and that of the whole space."""
+        return self.structured, self.ambient_ridge
+
+    def start(self, dim: int, scale: float = 1.0) -> None:
+        """Lay out both ridges; before the first frame that of the subspace has λ_out everywhere."""
+        self.evidence.start(dim)
+        self.structured.start(dim, self.outside * dim * self.unit)
+        self.ambient_ridge.start(dim, self.ambient * dim * self.unit)
+
+    def follow(self, frame: Frame | None) -> None:
+        """Turn the ridge of the subspace to a new frame."""
+        if frame is None:
+            raise ValueError("a certified belief needs a subspace with directions, such as PCA; the whole has none.")
+        self.error = min(frame.error, 1.0)
+        if frame.version == self.version and self.structured.span is not None:
+            return
+        self.version = frame.version
+        span = frame.inside
+        self.structured.turn(span, self.inside * span.shape[1] * self.unit, self.structured.outside, self.evidence)
+
+    def learn(self, action: Array, reward: float) -> None:
+        """Score both members on the reward, then let them learn it."""
+        row = action.astype(np.float64, copy=False)
+        predictions = [ridge.predict(row) for ridge in self.ridges]
+        self.scores = self.scores + [
+            mixture.prediction_score(surprise=reward - found.mean, gain=found.gain, noise=self.noise)
+            for found in predictions
+        ]
+        self.evidence.add(row, reward)
+        for ridge, found in zip(self.ridges, predictions, strict=True):
+            ridge.learn(found, row, reward, self.evidence)
+        self.refutations += self.squares()[STRUCTURED] < 0.0
+
+    def level(self) -> float:
+        """Return ρ, the bound on ‖r − Xθ*‖²."""
+        return mixture.mixture_level(scores=self.scores.tolist(), noise=self.noise, delta=self.delta)
+
+    def squares(self) -> tuple[float, float]:
+        """Return the squared radius of each reading; below 0 where its assumption is refuted."""
+        level = self.level()
+        found = [
+            mixture.reading_square(
+                level=level,
+                residual=ridge.residual,
+                penalty=mixture.penalty_bound(
+                    theta_bound=self.theta_bound,
+                    inside=ridge.inside,
+                    outside=ridge.outside,
+                    projection_error=self.error,
+                ),
+            )
+            for ridge in self.ridges
+        ]
+        return found[STRUCTURED], found[AMBIENT]
+
+    def radii(self) -> list[tuple[Ridge, float]]:
+        """Return the ridges that decide, each with its radius; those that are refuted are left out.
+
+        A refuted reading of the whole space refutes R or S themselves, and nothing is proved then. To go on exploring,
+        the radius is the one which that member would have alone: R² log(det Z/det W) in the place of what mixing found.
+        """
+        squares = self.squares()
+        left = [
+            (ridge, math.sqrt(square)) for ridge, square in zip(self.ridges, squares, strict=True) if square >= 0.0
+        ]
+        if squares[AMBIENT] >= 0.0:
+            return left
+        ridge = self.ambient_ridge
+        learned = max(float(self.scores[AMBIENT]) - ridge.residual, 0.0)
+        known = ridge.outside * self.theta_bound**2 - 2.0 * self.noise**2 * math.log(self.delta / 2.0)
+        return [(ridge, math.sqrt(learned + known))]
+
+    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> MixtureView:
+        """Look at the set through a decision set."""
+        self.follow(frame)
+        return self.read(lifted, dim)
+
+    def read(self, lifted: Array, dim: int | None = None) -> MixtureView:
+        """Look at the set as it stands."""
+        return MixtureView(self.radii(), lifted, lifted.shape[1] if dim is None else dim)
+
+    def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
+        """Return the radii, and whether and how often the subspace was refuted."""
+        squares = self.squares()
+        found: dict[str, Any] = {
+            "rewards_learned": self.evidence.count,
+            "radius_structured": math.sqrt(max(squares[STRUCTURED], 0.0)),
+            "radius_ambient": math.sqrt(max(squares[AMBIENT], 0.0)),
+            "structure_refuted": squares[STRUCTURED] < 0.0,
+            "refutations": int(self.refutations),
+            "warnings": [],
+        }
+        if squares[AMBIENT] < 0.0:
+            found["warnings"].append(
+                "The rewards refute the noise or the bound on θ* that were given: nothing is certified."
+            )
+        elif squares[STRUCTURED] < 0.0:
+            found["warnings"].append("The rewards refute the low-rank assumption: only the whole space decides.")
+        return found
+
+
+class MixtureView(View):
+    """The set through one decision set: the least upper bound over its readings."""
+
+    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array, dim: int) -> None:
+        self.readings = readings
+        self.lifted = lifted
+        self._dim = dim
+        self._centers = [ridge.center for ridge, _ in readings]
+
+    def part(self, start: int, stop: int) -> MixtureView:
+        """Return the view through some of the actions."""
+        return MixtureView(self.readings, self.lifted[start:stop], self._dim)
+
+    def estimates(self) -> Array:
+        """Return xᵀθ̂ by the subspace's ridge, or by the other one where that is refuted."""
+        return linalg.project(self.lifted, self._centers[0])
+
+    def bounds(self, reading: int, rows: Rows | slice = slice(None)) -> Array:
+        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading, for all actions or some."""
+        ridge, radius = self.readings[reading]
+        actions = self.lifted[rows].astype(np.float64, copy=False)
+        squares = linalg.row_dots(actions, ridge.inverse.times_rows(actions))
+        return np.asarray(actions @ self._centers[reading] + radius * np.sqrt(np.maximum(squares, 0.0)))
+
+    def uppers(self) -> Array:
+        """Return the least upper bound of each action."""
+        found = self.bounds(0)
+        for reading in range(1, len(self.readings)):
+            found = np.minimum(found, self.bounds(reading))
+        return found
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest least upper bound; later readings look only at those that may have it."""
+        first = self.bounds(0)
+        if len(self.readings) == 1:
+            index = int(first.argmax())
+            return index, float(first[index])
+
+        def least(rows: Rows) -> Array:
+            others = [self.bounds(reading, rows) for reading in range(1, len(self.readings))]
+            return np.minimum(first[rows], np.min(others, axis=0))
+
+        return walk(first, lambda index: float(least(np.array([index]))[0]), least)
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
+        rows = np.array([index])
+        reading = int(np.argmin([self.bounds(i, rows)[0] for i in range(len(self.readings))]))
+        ridge, radius = self.readings[reading]
+        center, dim, action = self._centers[reading], self._dim, self.lifted[index].astype(np.float64)
+        solved = ridge.inverse.times(action)
+
+        def model() -> Array:
+            width = math.sqrt(max(float(action @ solved), 0.0))
+            return np.asarray((center + (radius / width * solved if width > 0.0 else 0.0))[:dim])
+
+        return model
+
+    def believer(self) -> Callable[[], Array]:
+        """Give θ̂."""
+        center, dim = self._centers[0], self._dim
+        return lambda: center[:dim]
+
+    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
+        """Return draws from N(θ̂, scale² Z⁻¹) of the first reading."""
+        return self._models(scale * self._roots(count, rng))
+
+    def boundary(self, count: int, rng: np.random.Generator) -> Models:
+        """Return models spread over the boundary of the first reading's ellipsoid."""
+        normal = rng.standard_normal((count, self.lifted.shape[1]))
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
+        return self._models(self.readings[0][1] * normal @ self._root())
+
+    def _roots(self, count: int, rng: np.random.Generator) -> Array:
+        return np.asarray(rng.standard_normal((count, self.lifted.shape[1])) @ self._root())
+
+    def _root(self) -> Array:
+        """Return A with AᵀA = Z⁻¹."""
+        values, vectors = np.linalg.eigh(self.readings[0][0].inverse.full())
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+    def _models(self, deviations: Array) -> Models:
+        center, dim = self._centers[0], self._dim
+        values = (center + deviations) @ self.lifted.T
+        return Models(values, lambda index: (center + deviations[index])[:dim])
