@@ -19,6 +19,8 @@ from eigenbandits.theory import mixture
 Array = NDArray[np.float64]
 # The two readings, in the order in which their ridges and scores are kept.
 STRUCTURED, AMBIENT = 0, 1
+# λ_out is at most 2¹² λ, also where ε is 0: by then the outside is as good as cut, and more would only cost digits.
+DOUBLINGS = 12
 
 
 class MixtureSet(Belief):
@@ -31,6 +33,11 @@ class MixtureSet(Belief):
     R and S; that of the subspace also that θ* lies in the true one and that ε bounds the projection error. Where its
     ellipsoid is empty that assumption is refuted, and the reading is left out.
 
+    The ridges follow from R and S. A prior that spreads S² evenly over d directions asks for λ = dR²/S², one over the m of
+    the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log det: with E the
+    energy of the chosen actions outside, R² log det is at most R²E/λ_out, and the sum is least at λ_out = R√E/(εS). It
+    is taken at each new frame from what has been chosen so far, but not below λ.
+
     Parameters
     ----------
     noise
@@ -39,10 +46,6 @@ class MixtureSet(Belief):
         S ≥ ‖θ*‖₂, of the lifted parameter where there is an intercept.
     delta
         δ: the probability with which θ* may leave the set, ever.
-    inside, outside, ambient
-        λ_in in units of mR²/S², m the dimension of the subspace, λ_out and λ in units of dR²/S². With 1 a ridge is the
-        prior that spreads S² evenly over as many directions. A stronger λ_out costs S²ε² more in the radius and saves
-        R² log det: 3 had the least regret of 1, 3 and 10 (``scripts/certified.py``, seeds 0 to 7).
 
     Examples
     --------
@@ -64,16 +67,10 @@ class MixtureSet(Belief):
         noise: float,
         theta_bound: float,
         delta: float = 0.01,
-        inside: float = 1.0,
-        outside: float = 3.0,
-        ambient: float = 1.0,
     ) -> None:
         self.noise = inputs.number(noise, "noise", above=0.0)
         self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
         self.delta = inputs.probability(delta, "delta")
-        self.inside = inputs.number(inside, "inside", above=0.0)
-        self.outside = inputs.number(outside, "outside", least=inside)
-        self.ambient = inputs.number(ambient, "ambient", above=0.0)
         self.evidence = Evidence()
         self.structured = Ridge()
         self.ambient_ridge = Ridge()
@@ -93,10 +90,10 @@ class MixtureSet(Belief):
         return self.structured, self.ambient_ridge
 
     def start(self, dim: int, scale: float = 1.0) -> None:
-        """Lay out both ridges; before the first frame that of the subspace has λ_out everywhere."""
+        """Lay out both ridges; before the first frame they are the same."""
         self.evidence.start(dim)
-        self.structured.start(dim, self.outside * dim * self.unit)
-        self.ambient_ridge.start(dim, self.ambient * dim * self.unit)
+        for ridge in self.ridges:
+            ridge.start(dim, dim * self.unit)
 
     def follow(self, frame: Frame | None) -> None:
         """Turn the ridge of the subspace to a new frame."""
@@ -107,7 +104,19 @@ class MixtureSet(Belief):
             return
         self.version = frame.version
         span = frame.inside
-        self.structured.turn(span, self.inside * span.shape[1] * self.unit, self.structured.outside, self.evidence)
+        self.structured.turn(span, span.shape[1] * self.unit, self._outside(span), self.evidence)
+
+    def _outside(self, span: Array) -> float:
+        """Return λ_out: R√E/(εS), to the nearest doubling of λ, since a change of λ_out asks for a factorization."""
+        least = self.ambient_ridge.outside
+        gram = self.evidence.gram
+        whole = float(np.trace(gram.flush()))
+        energy = max(whole - float(np.vdot(span, gram.times_columns(span))), 0.0)
+        wanted = self.noise * math.sqrt(energy)
+        given = self.error * self.theta_bound * least
+        if wanted >= given * 2.0**DOUBLINGS:
+            return least * 2.0**DOUBLINGS
+        return least * 2.0 ** max(round(math.log2(wanted / given)), 0) if wanted > given else least
 
     def learn(self, action: Array, reward: float) -> None:
         """Score both members on the reward, then let them learn it."""
@@ -151,9 +160,7 @@ class MixtureSet(Belief):
         the radius is the one which that member would have alone: R² log(det Z/det W) in the place of what mixing found.
         """
         squares = self.squares()
-        left = [
-            (ridge, math.sqrt(square)) for ridge, square in zip(self.ridges, squares, strict=True) if square >= 0.0
-        ]
+        left = [(ridge, math.sqrt(square)) for ridge, square in zip(self.ridges, squares, strict=True) if square >= 0.0]
         if squares[AMBIENT] >= 0.0:
             return left
         ridge = self.ambient_ridge
