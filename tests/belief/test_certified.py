@@ -158,7 +158,8 @@ def test_what_the_subspace_cannot_explain_refutes_it_and_the_whole_space_decides
     assert belief.squares()[0] < 0.0 < belief.squares()[1]
     assert belief.refutations == counted > 10
     told = belief.diagnostics(None)
-    assert told["structure_refuted"] and "low-rank" in told["warnings"][0]
+    assert told["structure_refuted"]
+    assert "low-rank" in told["warnings"][0]
     actions = rng.normal(size=(7, 4))
     ridge, radius = belief.ambient_ridge, math.sqrt(belief.squares()[1])
     Z = np.linalg.inv(ridge.inverse.full())

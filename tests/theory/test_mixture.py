@@ -125,5 +125,5 @@ def test_bad_numbers_are_refused(wrong, words):
     known = {"noise": 1.0, "delta": 0.1, "theta_bound": 1.0, "ridge": 1.0, "log_det_ratio": 0.0}
     with pytest.raises(ValueError, match=words):
         omega_mixture(**known | wrong)
-    with pytest.raises(ValueError, match="gain is -0.1"):
+    with pytest.raises(ValueError, match=r"gain is -0\.1"):
         mixture.prediction_score(surprise=0.0, gain=-0.1, noise=1.0)

@@ -1,4 +1,4 @@
-"""A proved set for all rounds at once: members mix their predictions, and the least upper bound of two ridges decides."""
+"""A set that is proved for all rounds at once: two ridges predict, and the least of their upper bounds decides."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class MixtureSet(Belief):
     R and S; that of the subspace also that θ* lies in the true one and that ε bounds the projection error. Where its
     ellipsoid is empty that assumption is refuted, and the reading is left out.
 
-    The ridges follow from R and S. A prior that spreads S² evenly over d directions asks for λ = dR²/S², one over the m of
-    the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log det: with E the
-    energy of the chosen actions outside, R² log det is at most R²E/λ_out, and the sum is least at λ_out = R√E/(εS). It
-    is taken at each new frame from what has been chosen so far, but not below λ.
+    The ridges follow from R and S. A prior that spreads S² evenly over d directions asks for λ = dR²/S², one over the m
+    of the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log det: with E
+    the energy of the chosen actions outside, R² log det is at most R²E/λ_out, and the sum is least at
+    λ_out = R√E/(εS). It is taken at each new frame from what has been chosen so far, but not below λ.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class MixtureSet(Belief):
         """Return ρ, the bound on ‖r − Xθ*‖²."""
         return mixture.mixture_level(scores=self.scores.tolist(), noise=self.noise, delta=self.delta)
 
-    def squares(self) -> tuple[float, float]:
-        """Return the squared radius of each reading; below 0 where its assumption is refuted."""
-        level = self.level()
+    def squares(self, error: float | None = None) -> tuple[float, float]:
+        """Return the squared radius of each reading, below 0 where its assumption is refuted; with ε, or another."""
+        level, error = self.level(), self.error if error is None else error
         found = [
             mixture.reading_square(
                 level=level,
@@ -146,7 +146,7 @@ class MixtureSet(Belief):
                     theta_bound=self.theta_bound,
                     inside=ridge.inside,
                     outside=ridge.outside,
-                    projection_error=self.error,
+                    projection_error=error,
                 ),
             )
             for ridge in self.ridges
@@ -237,7 +237,7 @@ class MixtureView(View):
 
         def least(rows: Rows) -> Array:
             others = [self.bounds(reading, rows) for reading in range(1, len(self.readings))]
-            return np.minimum(first[rows], np.min(others, axis=0))
+            return np.asarray(np.minimum(first[rows], np.min(others, axis=0)))
 
         return walk(first, lambda index: float(least(np.array([index]))[0]), least)
 

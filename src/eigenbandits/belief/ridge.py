@@ -1,4 +1,4 @@
-"""A ridge estimate that can change its ridge: θ̂ = Z⁻¹b with Z = Σ + W, W with one level inside a span and one outside."""
+"""A ridge estimate whose ridge can turn: θ̂ = Z⁻¹b with Z = Σ + W, W of one level inside a span and one outside."""
 
 from __future__ import annotations
 
