@@ -134,13 +134,13 @@ METHODS: dict[str, Entry] = {
     "pslb-streaming": Entry(
         "PSLB, streaming, rank known",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, memory="streaming", seed=0)),
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, subspace="streaming", intersect=False, seed=0)),
         "the projected set only, in O(dm) memory",
     ),
     "pslb-streaming-32": Entry(
         "PSLB, streaming, rank known, float32",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, memory="streaming", dtype="float32", seed=0)),
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, subspace="streaming", intersect=False, dtype="float32", seed=0)),
         "given its decision sets in float32",
         single=True,
     ),

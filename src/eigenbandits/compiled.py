@@ -96,7 +96,7 @@ def _rehearse() -> None:
         actions.setflags(write=writeable)
         both = belief.Both(belief.Projected(0.1), belief.Ambient(0.1))
         for chosen in (both, both.ambient):
-            policy = Policy(Known(np.eye(4, 2), 0.1, center=center), chosen, rules.Optimism())
+            policy = Policy(Known(np.eye(4, 2), 0.1), chosen, rules.Optimism(), center)
             policy.learn(policy.choose(actions), 0.5)
             policy.choose_many([actions, actions])
             policy.learn(policy.choose(actions), 0.5)

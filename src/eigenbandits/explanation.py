@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# From this share on, what the estimate has outside the subspace is worth a word of doubt.
-DOUBTFUL = 0.2
-# Rewards before which the estimate says little.
-EARLY = 100
-_POWERS = {1: "ℓ₁/ℓ", 2: "(ℓ₁/ℓ)²", 3: "(ℓ₁/ℓ)³", 4: "(ℓ₁/ℓ)⁴", 6: "(ℓ₁/ℓ)⁶"}
-
 
 def explain(found: Mapping[str, Any]) -> list[str]:
     """Return sentences that say what diagnostics mean.
@@ -18,7 +12,7 @@ def explain(found: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     found
-        What `Policy.diagnostics` gives.
+        What the parts of a policy told.
 
     Examples
     --------
@@ -27,7 +21,7 @@ def explain(found: Mapping[str, Any]) -> list[str]:
     """
     if found.get("dim") is None:
         return ["Nothing has been seen yet."]
-    return [*_subspace(found), *_graded(found), *_intersection(found)]
+    return [*_subspace(found), *_intersection(found)]
 
 
 def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
@@ -56,28 +50,6 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"From {basis} the subspace is known up to an angle whose sine is {error:.2g} (ε)."
 
 
-def _graded(found: Mapping[str, Any]) -> Iterator[str]:
-    share, rewards = found.get("share_outside"), found.get("rewards_learned", 0)
-    if share is None:
-        return
-    if "power_inside" in found:
-        since = f"since reward {found['power_since']:,}" if found["power_since"] else "since the start"
-        power = _POWERS.get(found["power_inside"])
-        how = f"rises as {power} along the spectrum, the steepest" if power else "is even, the only one"
-        yield f"Inside the subspace the ridge {how} that the rewards allow ({since})."
-    if found.get("intercept"):
-        yield "The rewards have a large offset of their own, which an intercept learns."
-    if rewards < EARLY:
-        yield f"With {rewards} rewards it is too early to tell whether what pays lies inside the subspace."
-    elif share < DOUBTFUL:
-        yield f"What pays lies inside the subspace: {share:.0%} of the estimate's energy is outside."
-    else:
-        yield (
-            f"What pays lies partly outside the subspace ({share:.0%} of the estimate's energy): "
-            "the low-rank assumption is doubtful here; compare with OFUL on logged data."
-        )
-
-
 def _intersection(found: Mapping[str, Any]) -> Iterator[str]:
     share = found.get("share_bound_by_projected")
     if share is None:
@@ -87,7 +59,7 @@ def _intersection(found: Mapping[str, Any]) -> Iterator[str]:
     if share >= 0.5:
         yield (
             f"The projected set decides in {share:.0%} of the choices; whether what pays lies outside of it, "
-            'a cut cannot see: outside="shrunk" can.'
+            "a cut cannot see."
         )
     else:
         yield (

@@ -20,7 +20,7 @@ from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
 
 FORMAT = "eigenbandits-policy"
-VERSION = 1
+VERSION = 2
 
 
 def to_bytes(policy: Policy) -> bytes:
@@ -52,6 +52,11 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
     if version > VERSION:
         raise ValueError(
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
+        )
+    if version < VERSION:
+        raise ValueError(
+            f"{name} has format version {version}, of a policy that this eigenbandits no longer has; "
+            "make the policy anew and let it learn from the log with learn_many()."
         )
     try:
         policy = decode(header["policy"], arrays)

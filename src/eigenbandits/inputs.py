@@ -11,8 +11,13 @@ from scipy.linalg import blas
 
 Array = NDArray[np.float64]
 
-# Taken for the noise where it is not known: safe for rewards in [0, 1].
-UNKNOWN_NOISE = 0.5
+# The sizes that double precision can work with here. The largest number ever formed is an entry of B^{-1/2}NNᵀB^{-1/2},
+# N = Σ z yᵀ over n rewards in d dimensions: at most n² d³ X⁴/λ for entries up to X. With n = 10¹², d = 10⁵, X = 10⁵⁰
+# and λ = 10⁻⁵⁰ that is 10²⁸⁹, below 1.8·10³⁰⁸; and squares of 10⁻⁵⁰, and squares of those, are above the least normal
+# number, 2.2·10⁻³⁰⁸. In single precision sums of squares must lie within 10⁻³⁷ and 10³⁸: 10¹⁵ leaves room for a million
+# dimensions.
+LARGEST, SMALLEST = 1e50, 1e-50
+_LARGEST_SINGLE, _SMALLEST_SINGLE = 1e15, 1e-15
 _DTYPES = {"float64": np.dtype(np.float64), "float32": np.dtype(np.float32)}
 
 
@@ -51,7 +56,7 @@ def as_action(action: Any, dim: int | None, *, what: str = "action") -> Array:
 
 def as_reward(reward: Any) -> float:
     """Return a reward as a finite float."""
-    if type(reward) is float and math.isfinite(reward):
+    if type(reward) is float and -LARGEST <= reward <= LARGEST:
         return reward
     try:
         # float() would also read words, and arrays of one number.
@@ -62,6 +67,8 @@ def as_reward(reward: Any) -> float:
         raise ValueError(f"reward is {_shown(reward)}; expected one finite number.") from error
     if not math.isfinite(value):
         raise ValueError(f"reward is {value}; expected a finite number. Leave out rewards that are not known.")
+    if abs(value) > LARGEST:
+        raise ValueError(f"reward is {value:g}; expected at most {LARGEST:g} in size. Divide rewards by a constant.")
     return value
 
 
@@ -84,6 +91,14 @@ def number(value: Any, name: str, *, above: float | None = None, least: float | 
         raise ValueError(f"{name} is {result:g}; expected a number above {above:g}.")
     if least is not None and result < least:
         raise ValueError(f"{name} is {result:g}; expected a number of at least {least:g}.")
+    return result
+
+
+def size(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return a parameter that has a size: above 0, or 0 where that is allowed, and within reach of double precision."""
+    result = number(value, name, least=0.0) if zero else number(value, name, above=0.0)
+    if result > LARGEST or 0.0 < result < SMALLEST:
+        raise ValueError(f"{name} is {result:g}; expected a number from {SMALLEST:g} to {LARGEST:g}.")
     return result
 
 
@@ -137,11 +152,26 @@ def _check_width(width: int, dim: int | None, what: str) -> None:
 
 
 def _finite(array: Array, what: str) -> Array:
-    # One cheap pass, through BLAS, which raises no warnings: NaN and infinity always show in the sum of the absolute
-    # values, and an honest overflow is told apart below.
+    # One cheap pass, through BLAS, which raises no warnings: NaN, infinity and what is too large always show in the sum
+    # of the absolute values, and many numbers of ordinary size are told apart from them below.
     flat = array.reshape(-1)
-    total = blas.sasum(flat) if flat.dtype is _DTYPES["float32"] else blas.dasum(flat)
+    single = flat.dtype is _DTYPES["float32"]
+    total = blas.sasum(flat) if single else blas.dasum(flat)
+    largest, smallest = (_LARGEST_SINGLE, _SMALLEST_SINGLE) if single else (LARGEST, SMALLEST)
+    if smallest <= total <= largest or total == 0.0:
+        return array
     if not math.isfinite(total) and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} holds {array[place]} at {place}; expected finite numbers only.")
+    if total < smallest and what != "rewards":
+        raise ValueError(
+            f"{what} holds nothing above {np.abs(array).max():.3g} in size, whose squares would be lost to rounding; "
+            f"multiply by a constant, so that the largest is at least {smallest:g}."
+        )
+    place = tuple(int(i) for i in np.argwhere(np.abs(array) == np.abs(array).max())[0])
+    if abs(array[place]) > largest:
+        raise ValueError(
+            f"{what} holds {array[place]:.3g} at {place}, whose powers do not fit into {array.dtype.name}; "
+            f"divide by a constant, so that all are at most {largest:g} in size."
+        )
     return array

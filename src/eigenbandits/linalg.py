@@ -57,6 +57,7 @@ class SymmetricSum(Component):
         self.fill = 0
         # The matrix in single precision, for `squares`, made when asked for and dropped when it changes.
         self._single: NDArray[np.float32] | None = None
+        self._single_scale = 1.0
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
@@ -162,13 +163,16 @@ class SymmetricSum(Component):
         """Return xᵀMx for each row in single precision: half the time, and errors of some √d roundings of ‖M‖‖x‖²."""
         if self._single is None:
             # With half of the diagonal the lower half L makes M = L + Lᵀ, and xᵀMx = 2 xᵀLx: half the arithmetic.
-            self._single = self.half.astype(np.float32, order="F")
+            # The largest entry of a positive definite matrix lies on its diagonal.
+            self._single_scale = float(np.diagonal(self.half).max()) or 1.0
+            self._single = np.asarray(self.half / self._single_scale, dtype=np.float32, order="F")
             self._single.flat[:: len(self.half) + 1] *= 0.5
         product = blas.strmm(2.0, self._single, rows.T, lower=1, trans_a=1).T
         result = row_dots(rows, product)
         if self.fill:
-            result += self.sign * square_norms(rows @ self.waiting[: self.fill].astype(np.float32).T)
-        return result
+            waiting = self.waiting[: self.fill] / math.sqrt(self._single_scale)
+            result += self.sign * square_norms(rows @ waiting.astype(np.float32).T)
+        return self._single_scale * result
 
     def full(self) -> Array:
         """Return both halves as an ordinary array."""
@@ -220,6 +224,22 @@ def take_roots(squares: Array) -> None:
     """Take the square root of each number in place; of what rounding has put below 0, that of 0."""
     np.maximum(squares, 0.0, out=squares)
     np.sqrt(squares, out=squares)
+
+
+def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], float]:
+    """Return rows in single precision and the number to multiply them by, 1 unless their squares would be lost.
+
+    Examples
+    --------
+    >>> rows, scale = to_single(np.array([[3e30, 4e30]]))
+    >>> rows.tolist(), scale
+    ([[0.75, 1.0]], 4e+30)
+    """
+    largest = max(float(rows.max()), -float(rows.min()))
+    # Squares, and sums of a million of them, stay within 1e-36 and 1e36.
+    if largest == 0.0 or 1e-15 < largest < 1e15:
+        return rows.astype(np.float32, copy=False), 1.0
+    return (rows / largest).astype(np.float32), largest
 
 
 def square_norms(vectors: NDArray[np.floating[Any]]) -> Array:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
+from eigenbandits.centering import Centering
 from eigenbandits.component import Component
-from eigenbandits.explanation import explain
+from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.rules.base import Choice, Rule
 from eigenbandits.subspace.base import Subspace
 
@@ -38,8 +39,8 @@ class Decision:
         The optimistic (or sampled) value that won.
     propensity
         The probability with which the action was chosen, where the rule is randomised.
-    center
-        What was taken off the actions of this decision set, where the policy centres by set.
+    lifted
+        The row that the choice was made on, as the belief sees it: centered, and with an intercept where there is one.
     """
 
     index: int
@@ -48,7 +49,7 @@ class Decision:
     estimate: float
     upper: float
     propensity: float | None = None
-    center: Array | None = field(default=None, repr=False)
+    lifted: Array | None = field(default=None, repr=False)
     _model: Callable[[], Array] | None = field(default=None, repr=False)
 
     # By hand: one is made in every round, and the __init__ of a frozen dataclass takes four times as long.
@@ -60,7 +61,7 @@ class Decision:
         estimate: float,
         upper: float,
         propensity: float | None = None,
-        center: Array | None = None,
+        lifted: Array | None = None,
         _model: Callable[[], Array] | None = None,
     ) -> None:
         fields = self.__dict__
@@ -70,7 +71,7 @@ class Decision:
         fields["estimate"] = estimate
         fields["upper"] = upper
         fields["propensity"] = propensity
-        fields["center"] = center
+        fields["lifted"] = lifted
         fields["_model"] = _model
 
     @property
@@ -78,8 +79,8 @@ class Decision:
         """The model θ̃ (d,) that the choice followed, computed when asked for."""
         if self._model is None:
             raise ValueError("this decision carries no model; only decisions that come from choose() do.")
-        # A copy, since what stands behind it may be the belief's own.
-        return np.array(self._model())
+        # A copy, since what stands behind it may be the belief's own; an intercept is no part of θ̃.
+        return np.array(self._model()[: len(self.action)])
 
 
 class Policy(Component):
@@ -93,6 +94,8 @@ class Policy(Component):
         What θ* can still be.
     rule
         Which action follows from the belief.
+    center
+        What is taken off the actions: "none", "mean", "set" or "differences"; see `centering.Centering`.
     seed
         Seed of the policy's own randomness.
     dtype
@@ -109,18 +112,44 @@ class Policy(Component):
     >>> policy.learn(decision, 0.5)
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("dim", "round", "subspace", "belief", "rule", "rng")
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "round", "centering", "subspace", "belief", "rule", "rng")
 
     def __init__(
-        self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None = None, dtype: str = "float64"
+        self,
+        subspace: Subspace,
+        belief: Belief,
+        rule: Rule,
+        center: str = "none",
+        seed: int | None = None,
+        dtype: str = "float64",
     ) -> None:
+        self.center = center
         self.seed = seed
-        self._compose(subspace, belief, rule, seed, dtype)
+        self._compose(subspace, belief, rule, center=center, seed=seed, dtype=dtype)
 
     def _compose(
-        self, subspace: Subspace, belief: Belief, rule: Rule, seed: int | None, dtype: str = "float64"
+        self,
+        subspace: Subspace,
+        belief: Belief,
+        rule: Rule,
+        *,
+        center: str = "none",
+        seed: int | None = None,
+        dtype: str = "float64",
     ) -> None:
         self.dtype = inputs.one_of(dtype, "dtype", ("float64", "float32"))
+        self.centering = Centering(center)
+        if self.centering.around_mean and not subspace.finds_around_mean:
+            raise ValueError(
+                f"center is 'mean', but {type(subspace).__name__} cannot follow a running mean; "
+                "expected 'none', 'set' or 'differences'."
+            )
+        missing = [name for name in rule.needs if name not in belief.offers]
+        if missing:
+            raise ValueError(
+                f"{type(rule).__name__} needs {' and '.join(missing)}, but {type(belief).__name__} offers only "
+                f"{', '.join(belief.offers)}."
+            )
         self.subspace = subspace
         self.belief = belief
         self.rule = rule
@@ -132,24 +161,37 @@ class Policy(Component):
         """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
         array = inputs.as_actions(vectors, self.dim, what="vectors", dtype=self.dtype)
         self._start(array)
-        self.subspace.observe(array)
+        self.subspace.observe(array, self.centering.center_of(array))
 
-    def choose(self, actions: ArrayLike) -> Decision:
-        """Choose one row of a decision set (K, d); K may differ from round to round."""
+    def choose(self, actions: ArrayLike, observe: bool = True) -> Decision:
+        """Choose one row of a decision set (K, d); K may differ from round to round.
+
+        Parameters
+        ----------
+        actions
+            The decision set.
+        observe
+            Whether the subspace takes note of the actions; False leaves it as it is, for replays and for hosts that
+            have shown it enough.
+        """
         array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        if not observe:
+            self._refuse_unseen()
         if self.dim is None:
             self._start(array)
-        assert self.dim is not None
-        subspace = self.subspace
-        subspace.observe(array)
-        self.round += 1
-        center = subspace.set_center(array)
-        lifted = subspace.lift(array, center)
-        view = self.belief.view(lifted, self.dim, subspace.frame(), self.round)
+        lifted, center = self.centering.lift(array)
+        subspace, belief = self.subspace, self.belief
+        if observe:
+            subspace.observe(array, center)
+        belief.follow(subspace.frame())
+        view = belief.view(lifted)
         choice = self.rule.choose(view, array.shape[0], self.rng)
-        return self._decision(choice, array, center, view.estimate(choice.index), self.round)
+        estimate = view.estimate(choice.index)
+        belief.note(choice.finding)
+        self.round += 1
+        return self._decision(choice, array, lifted, estimate, self.round)
 
-    def choose_many(self, decision_sets: Iterable[ArrayLike]) -> list[Decision]:
+    def choose_many(self, decision_sets: Iterable[ArrayLike], observe: bool | Sequence[bool] = True) -> list[Decision]:
         """Choose one row of each of many independent decision sets, all against the belief as it is now.
 
         The same as choosing in one after the other without learning in between, but that the subspace sees all of
@@ -159,6 +201,8 @@ class Policy(Component):
         ----------
         decision_sets
             Arrays (K, d), of which K may differ; or one array (n, K, d).
+        observe
+            As for `choose`, for all of them or one for each.
 
         Returns
         -------
@@ -169,71 +213,82 @@ class Policy(Component):
         for actions in decision_sets:
             known = self.dim if not arrays else arrays[0].shape[1]
             arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}", dtype=self.dtype))
+        shown = [observe] * len(arrays) if isinstance(observe, bool) else list(observe)
+        if len(shown) != len(arrays):
+            raise ValueError(f"observe has {len(shown)} entries; expected {len(arrays)}, one for each decision set.")
         if not arrays:
             return []
+        if not any(shown):
+            self._refuse_unseen()
         self._start(arrays[0])
-        assert self.dim is not None
-        for array in arrays:
-            self.subspace.observe(array)
-        centers = [self.subspace.set_center(array) for array in arrays]
-        pairs = zip(arrays, centers, strict=True)
-        lifted = np.concatenate([self.subspace.lift(array, center) for array, center in pairs])
-        view = self.belief.view(lifted, self.dim, self.subspace.frame(), self.round + 1)
+        rows, centers = zip(*(self.centering.lift(array) for array in arrays), strict=True)
+        for array, center, seen in zip(arrays, centers, shown, strict=True):
+            if seen:
+                self.subspace.observe(array, center)
+        self.belief.follow(self.subspace.frame())
+        view = self.belief.view(np.concatenate(rows))
         sizes = [len(array) for array in arrays]
         choices = self.rule.choose_many(view, sizes, self.rng)
         estimates = view.estimates()
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        first = self.round + 1
-        self.round += len(arrays)
-        return [
-            self._decision(choice, array, center, float(estimates[start + choice.index]), first + i)
-            for i, (choice, array, center, start) in enumerate(zip(choices, arrays, centers, starts, strict=True))
-        ]
+        decisions = []
+        for choice, array, lifted, start in zip(choices, arrays, rows, starts, strict=True):
+            self.belief.note(choice.finding)
+            self.round += 1
+            estimate = float(estimates[start + choice.index])
+            decisions.append(self._decision(choice, array, lifted, estimate, self.round))
+        return decisions
 
-    def _decision(self, choice: Choice, array: Array, center: Array | None, estimate: float, round_: int) -> Decision:
+    def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()
         action.setflags(write=False)
-        own = center if self.subspace.by_set else None
-        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, own, choice.model)
+        row = action if lifted is array and action.dtype == np.float64 else lifted[choice.index].astype(np.float64)
+        row.setflags(write=False)
+        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, row, choice.model)
 
     def learn(self, action: Decision | ArrayLike, reward: float) -> None:
         """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""
         value = inputs.as_reward(reward)
-        vector, center = self._vector(action)
-        if self.dim is None:
-            self._start(vector[None])
-        self.belief.learn(self.subspace.lift(vector, self._center(center)), value)
+        if isinstance(action, Decision):
+            lifted = self._lifted(action)
+        else:
+            vector = inputs.as_action(action, self.dim)
+            self.centering.refuse_bare_vectors()
+            if self.dim is None:
+                self._start(vector[None])
+            lifted = self.centering.lift_vectors(vector)
+        try:
+            self.belief.learn(lifted, value)
+        except BaseException:
+            self.belief.recover()
+            raise
 
     def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:
         """Take in a batch: (n, d) action vectors, or n decisions, and n rewards."""
-        if isinstance(actions, Sequence) and actions and all(isinstance(item, Decision) for item in actions):
-            pairs = [self._vector(item) for item in actions]
-            array = np.array([vector for vector, _ in pairs])
-            centers = [center for _, center in pairs]
+        if _are_decisions(actions):
+            lifted = np.array([self._lifted(decision) for decision in actions])
+            values = inputs.as_rewards(rewards, len(lifted))
         else:
             array = inputs.as_actions(actions, self.dim)
-            self._refuse_bare_vectors()
-            centers = [None] * len(array)
-        values = inputs.as_rewards(rewards, len(array))
-        self._start(array)
-        if self.subspace.by_set:
-            shift = np.array([self._center(center) for center in centers])
-            lifted = self.subspace.lift(array - shift, np.zeros(array.shape[1]))
-        else:
-            lifted = self.subspace.lift(array, self.subspace.reference)
-        self.belief.learn_many(lifted, values)
+            self.centering.refuse_bare_vectors()
+            values = inputs.as_rewards(rewards, len(array))
+            self._start(array)
+            lifted = self.centering.lift_vectors(array)
+        try:
+            self.belief.learn_many(lifted, values)
+        except BaseException:
+            self.belief.recover()
+            raise
 
-    def diagnostics(self) -> dict[str, Any]:
-        """Return what the policy knows about itself: rank, spectrum, projection error, radii, which set binds.
+    def diagnostics(self) -> Diagnostics:
+        """Return what the policy knows about itself: rank, spectrum, noise, warnings, and a summary in sentences.
 
-        Looking changes nothing. `words` says in sentences what all of that means, and `warnings` what a person should
-        do something about.
+        Looking changes nothing.
         """
-        found: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim, "warnings": []}
+        found: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim}
         if self.dim is not None:
             found |= self.subspace.diagnostics() | self.belief.diagnostics(self.subspace.current())
-        found["words"] = explain(found)
-        return found
+        return Diagnostics.gather(found | {"center": self.centering.kind})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the policy to a file, whole or not at all; `eigenbandits.load` goes on bit for bit."""
@@ -244,39 +299,39 @@ class Policy(Component):
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("policies are not pickled: use policy.save(path) and eigenbandits.load(path).")
 
-    def _vector(self, action: Any) -> tuple[Array, Array | None]:
-        if isinstance(action, Decision):
-            vector = action.action
-            if type(vector) is np.ndarray and vector.shape == (self.dim,) and not vector.flags.writeable:
-                # Made by choose(), which has checked it, and unchanged since.
-                if not self.subspace.by_set:
-                    return vector.astype(np.float64, copy=False), None
-                if action.center is not None:
-                    return vector.astype(np.float64, copy=False), action.center
-            if self.subspace.by_set and action.center is None:
-                raise ValueError("this decision was made by a policy that does not centre by set; hand in its own.")
-            return inputs.as_action(action.action, self.dim), action.center
-        vector = inputs.as_action(action, self.dim)
-        self._refuse_bare_vectors()
-        return vector, None
+    def _lifted(self, decision: Decision) -> Array:
+        row = decision.lifted
+        if row is None or (self.dim is None and self.centering.around_mean):
+            raise ValueError("this decision was not made by this policy's choose(); hand in its action vector instead.")
+        if self.dim is None:
+            self._start(inputs.as_action(decision.action, None)[None])
+        length = self.centering.lifted_dim
+        if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
+            # Made by choose(), which has checked it, and unchanged since.
+            return row
+        return inputs.as_action(row, length, what="the decision's lifted row")
 
-    def _refuse_bare_vectors(self) -> None:
-        if self.subspace.by_set:
+    def _refuse_unseen(self) -> None:
+        if not self.subspace.ready:
             raise ValueError(
-                "this policy centres each decision set on its own mean, so a bare vector has no meaning; "
-                "hand in the Decision that choose() gave."
+                "observe is False, but the subspace has seen no vectors yet; show it some with observe() first."
             )
 
-    def _center(self, center: Array | None) -> Array | None:
-        return center if self.subspace.by_set else self.subspace.reference
-
     def _start(self, array: Array) -> None:
-        if self.dim is None:
-            fresh = self.subspace.state()
-            self.subspace.start(array)
-            try:
-                self.belief.start(self.subspace.lifted_dim, self.subspace.scale)
-            except ValueError:
-                self.subspace.restore(fresh)
-                raise
-            self.dim = array.shape[1]
+        if self.dim is not None:
+            return
+        parts: tuple[Component, ...] = (self.centering, self.subspace, self.belief)
+        fresh = [part.state() for part in parts]
+        try:
+            self.centering.start(array)
+            self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
+            self.belief.start(self.centering.lifted_dim)
+        except BaseException:
+            for part, state in zip(parts, fresh, strict=True):
+                part.restore(state)
+            raise
+        self.dim = array.shape[1]
+
+
+def _are_decisions(actions: object) -> TypeGuard[Sequence[Decision]]:
+    return isinstance(actions, Sequence) and len(actions) > 0 and all(isinstance(one, Decision) for one in actions)

@@ -27,6 +27,12 @@ def same(ridge, found):
     assert ridge.residual == pytest.approx(residual, rel=1e-8, abs=1e-9)
 
 
+def learn(ridge, prediction, action, reward, evidence):
+    lost = ridge.learn(prediction, action, reward)
+    evidence.add(action, reward)
+    ridge.upkeep(lost, evidence)
+
+
 @pytest.mark.parametrize("dim", [5, 300])  # rows wait in a block where the matrix is large
 def test_rewards_and_turns_in_any_order(dim):
     rng = np.random.default_rng(dim)
@@ -40,8 +46,7 @@ def test_rewards_and_turns_in_any_order(dim):
         prediction = ridge.predict(action)
         assert prediction.mean == pytest.approx(action @ center, abs=1e-8)
         assert prediction.gain == pytest.approx(action @ np.linalg.solve(Z, action))
-        evidence.add(action, reward)
-        ridge.learn(prediction, action, reward, evidence)
+        learn(ridge, prediction, action, reward, evidence)
         if t % 7 == 3:
             span = np.linalg.qr(rng.normal(size=(dim, 1 + t % 3)))[0]
             levels = (0.5 + t / 100, 3.0 if t < 40 else 8.0)  # the outer level changes on the way
@@ -60,8 +65,7 @@ def test_rounding_is_repaired():
         prediction = ridge.predict(action)
         if t == 250:
             ridge.inverse.half[:] *= 1.1  # as if rounding had added up
-        evidence.add(action, reward)
-        ridge.learn(prediction, action, reward, evidence)
+        learn(ridge, prediction, action, reward, evidence)
     Z, center, residual = dense(actions, rewards, None, 1e-3, 1e-3)
     np.testing.assert_allclose(ridge.inverse.full(), np.linalg.inv(Z), rtol=1e-6)
     np.testing.assert_allclose(ridge.center, center, rtol=1e-6)
@@ -75,8 +79,7 @@ def test_a_reward_whose_gain_is_rounding_is_left_to_the_next_factorization():
     for action, reward in (([1e8, 0.0], 1.0), ([1e8, 1e-4], 2.0), ([1e8, 0.0], 3.0)):
         row = np.array(action)
         prediction = ridge.predict(row)
-        evidence.add(row, reward)
-        ridge.learn(prediction, row, reward, evidence)
+        learn(ridge, prediction, row, reward, evidence)
     actions, rewards = np.array([[1e8, 0.0], [1e8, 1e-4], [1e8, 0.0]]), np.array([1.0, 2.0, 3.0])
     _, center, _ = dense(actions, rewards, None, 1e-6, 1e-6)
     np.testing.assert_allclose(ridge.center, center, rtol=1e-4, atol=1e-12)

@@ -52,7 +52,7 @@ class OFUL(Policy):
         self.center = center
         self.seed = seed
         belief = Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank)
-        self._compose(Whole(center), belief, Optimism(), seed, dtype)
+        self._compose(Whole(), belief, Optimism(), center=center, seed=seed, dtype=dtype)
 
 
 class LinUCB(Policy):
@@ -77,7 +77,8 @@ class LinUCB(Policy):
         self.ridge = ridge
         self.center = center
         self.seed = seed
-        self._compose(Whole(center), Ambient(0.0, ridge=ridge, radius=multiplier), Optimism(), seed)
+        belief = Ambient(0.0, ridge=ridge, radius=multiplier)
+        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)
 
 
 class LinTS(Policy):
@@ -113,8 +114,8 @@ class LinTS(Policy):
         self.propensity_draws = propensity_draws
         self.center = center
         self.seed = seed
-        rule = Thompson(noise if scale is None else scale, propensity_draws)
-        self._compose(Whole(center), Ambient(noise, ridge=ridge), rule, seed)
+        rule = Thompson(scale, propensity_draws)
+        self._compose(Whole(), Ambient(noise, ridge=ridge), rule, center=center, seed=seed)
 
 
 class CBRAP(Policy):
@@ -151,7 +152,7 @@ class CBRAP(Policy):
         self.center = center
         self.seed = seed
         belief = Projected(noise, theta_bound, ridge, delta)
-        self._compose(RandomProjection(rank, seed, center), belief, Optimism(), seed)
+        self._compose(RandomProjection(rank, seed), belief, Optimism(), center=center, seed=seed)
 
 
 class SOFUL(Policy):
@@ -194,7 +195,7 @@ class SOFUL(Policy):
         self.center = center
         self.seed = seed
         belief = Sketched(noise, size, theta_bound, ridge, delta, False, radius, action_bound)
-        self._compose(Whole(center), belief, Optimism(), seed)
+        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)
 
 
 class CBSCFD(Policy):
@@ -233,4 +234,4 @@ class CBSCFD(Policy):
         self.center = center
         self.seed = seed
         belief = Sketched(noise, size, theta_bound, ridge, delta, True, radius)
-        self._compose(Whole(center), belief, Optimism(), seed)
+        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs
-from eigenbandits.belief import Ambient, Belief, Models, View
+from eigenbandits.belief import Ambient, Belief, View
 from eigenbandits.policy import Policy
 from eigenbandits.rules import BestEstimate, EpsilonBest, Uniform
 from eigenbandits.subspace import Whole
@@ -31,7 +31,7 @@ class Greedy(Policy):
         self.ridge = ridge
         self.center = center
         self.seed = seed
-        self._compose(Whole(center), Ambient(0.0, ridge=ridge), BestEstimate(), seed)
+        self._compose(Whole(), Ambient(0.0, ridge=ridge), BestEstimate(), center=center, seed=seed)
 
 
 class EpsilonGreedy(Policy):
@@ -56,7 +56,7 @@ class EpsilonGreedy(Policy):
         self.ridge = ridge
         self.center = center
         self.seed = seed
-        self._compose(Whole(center), Ambient(0.0, ridge=ridge), EpsilonBest(epsilon), seed)
+        self._compose(Whole(), Ambient(0.0, ridge=ridge), EpsilonBest(epsilon), center=center, seed=seed)
 
 
 class Random(Policy):
@@ -70,7 +70,7 @@ class Random(Policy):
 
     def __init__(self, *, seed: int | None = None) -> None:
         self.seed = seed
-        self._compose(Whole(), FixedModel(), Uniform(), seed)
+        self._compose(Whole(), FixedModel(), Uniform(), seed=seed)
 
 
 class HasTheta(Protocol):
@@ -95,7 +95,7 @@ class Oracle(Policy):
     def __init__(self, *, theta: Any = None, seed: int | None = None) -> None:
         self.theta = None if theta is None else inputs.as_action(theta, None, what="theta")
         self.seed = seed
-        self._compose(Whole(), FixedModel(self.theta), BestEstimate(), seed)
+        self._compose(Whole(), FixedModel(self.theta), BestEstimate(), seed=seed)
 
     def reveal(self, instance: HasTheta) -> None:
         """Be told the truth."""
@@ -121,7 +121,7 @@ class FixedModel(Belief):
         self.model: Array = np.zeros(0)
         self.count = 0
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Check the model's length, or lay out zeros."""
         if self.theta is not None and len(self.theta) != dim:
             raise ValueError(f"theta has length {len(self.theta)}; the actions have length {dim}.")
@@ -131,7 +131,7 @@ class FixedModel(Belief):
         """Count the reward."""
         self.count += 1
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> View:
+    def view(self, lifted: Array) -> View:
         """Look at the model through a decision set."""
         return _FixedView(self.model, lifted)
 
@@ -148,21 +148,9 @@ class _FixedView(View):
     def estimates(self) -> Array:
         return np.asarray(self.lifted @ self.model)
 
-    def uppers(self) -> Array:
-        return self.estimates()
-
     def part(self, start: int, stop: int) -> View:
         return _FixedView(self.model, self.lifted[start:stop])
-
-    def optimist(self, index: int) -> Callable[[], Array]:
-        return self.believer()
 
     def believer(self) -> Callable[[], Array]:
         model = self.model
         return lambda: model
-
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        return Models(np.tile(self.estimates(), (count, 1)), lambda index: self.model)
-
-    def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        return self.posterior(count, 0.0, rng)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenbandits.auditing.sources import Vectors
+from eigenbandits.centering import Centering
 from eigenbandits.inputs import Array
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import estimated_error, subspace_distance
@@ -96,9 +97,11 @@ def decompose(rows: Array, center: str) -> tuple[Array, Array]:
 
 def _span(rows: Array, center: str, rank: int) -> Array:
     """Return the (d, m) subspace that PSLB finds in a few vectors, which need not be decomposed in full."""
-    pca = PCA(rank, center=center)
-    pca.start(rows)
-    pca.observe(rows)
+    centering = Centering(center)
+    centering.start(rows)
+    pca = PCA(rank)
+    pca.start(rows.shape[1], centering.intercept, centering.around_mean)
+    pca.observe(rows, centering.center_of(rows))
     return pca.frame().directions
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, kernels, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Models, RidgeBelief, Rows, View, walk
-from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
+from eigenbandits.belief.boundary import Root, boundary, models
+from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -47,16 +48,15 @@ class Ambient(RidgeBelief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *RidgeBelief._state_names,
         *("evidence", "inverse", "center", "log_det_ratio", "since_repair", "largest", "solved_action", "solved"),
         *("factor", "recent", "recent_count"),
     )
 
     def __init__(
         self,
-        noise: float | str,
-        theta_bound: float | None = 1.0,
-        ridge: float | None = 1.0,
+        noise: float,
+        theta_bound: float = 1.0,
+        ridge: float = 1.0,
         delta: float = 0.01,
         radius: str | float = "logdet",
         action_bound: float | None = None,
@@ -66,9 +66,9 @@ class Ambient(RidgeBelief):
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", ("logdet", "paper"))
         else:
-            inputs.number(radius, "radius", least=0.0)
+            inputs.size(radius, "radius", zero=True)
         self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.number(action_bound, "action_bound", above=0.0)
+        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.rank = None if rank is None else inputs.whole(rank, "rank")
         self.evidence = Evidence()
         self.inverse = linalg.SymmetricSum(sign=-1.0)
@@ -82,32 +82,32 @@ class Ambient(RidgeBelief):
         self.recent: Array | None = None
         self.recent_count = 0
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
-        super().start(dim, scale)
         self.evidence.start(dim)
-        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.penalty)
+        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.ridge)
         self.center = np.zeros(dim)
-        self.largest = 1.0 / self.penalty
+        self.largest = 1.0 / self.ridge
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward by the Sherman–Morrison formula."""
-        self.evidence.add(action, reward)
         solved = self._solve(action)
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorisation. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorisation.
         least = 16.0 * _ROUNDING * self.largest
         inverse = self.inverse.at_hand()
         gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
-        if self.factor is not None:
-            self._remember(action)
-        self.since_repair += 1
         if not lost:
             if inverse.size:
                 self.inverse.changed()
             else:
                 self.inverse.add(solved, 1.0 / (1.0 + gain))
             self.log_det_ratio += math.log1p(gain)
+        if self.factor is not None:
+            self._remember(action)
+        # Last, since everything above can be made anew from the sums (`recover`).
+        self.evidence.add(action, reward)
+        self.since_repair += 1
         # Rounding adds up over rank-one updates. A fresh factorisation every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
         patience = max(256, 4 * len(action))
@@ -127,80 +127,86 @@ class Ambient(RidgeBelief):
         if 3 * len(actions) < len(self.center):
             super().learn_many(actions, rewards)
             return
-        self.evidence.add_many(actions, rewards)
+        # The sums change only once the factorisation has come out well.
+        evidence = self.evidence.copy()
+        evidence.add_many(actions, rewards)
+        self.repair(evidence)
+        self.evidence.take(evidence)
+        self.factor = None
+
+    def recover(self) -> None:
+        """Find everything that follows from the sums anew."""
         self.factor = None
         self.repair()
 
-    def repair(self) -> None:
+    def repair(self, evidence: Evidence | None = None) -> None:
         """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
-        half, self.center, log_det = linalg.inverse(self.precision(), self.penalty, self.evidence.moment)
+        sums = self.evidence if evidence is None else evidence
+        half, center, log_det = linalg.inverse(self.precision(sums), self.ridge, sums.moment)
+        self.center = center
         self.inverse.reset(half)
         self.largest = float(np.diagonal(half).max())
         self.log_det_ratio = max(log_det - self.prior_log_det(), 0.0)
         self.since_repair = 0
         self.solved_action = self.solved = None
 
-    def precision(self) -> Array:
+    def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
-        matrix = self.evidence.gram.flush().copy(order="F")
-        matrix.flat[:: len(matrix) + 1] += self.penalty
+        sums = self.evidence if evidence is None else evidence
+        matrix = sums.gram.flush().copy(order="F")
+        matrix.flat[:: len(matrix) + 1] += self.ridge
         return matrix
 
     def prior_log_det(self) -> float:
         """Return log det Z before any reward."""
-        return len(self.center) * math.log(self.penalty)
+        return len(self.center) * math.log(self.ridge)
 
-    def omega(self, radius: str | float | None = None) -> float:
-        """Return the radius Ω; by default the one chosen, or any other."""
+    def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
+        """Return the radius Ω; by default the one chosen, or any other. `offered` is the largest norm at hand."""
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)
         if kind == "logdet":
             return radii.omega_logdet(
-                noise=self.noise_level,
+                noise=self.noise,
                 log_det_ratio=self.log_det_ratio,
                 delta=self.delta,
-                theta_bound=self.s_bound,
-                ridge=self.penalty,
+                theta_bound=self.theta_bound,
+                ridge=self.ridge,
             )
         dim = len(self.center)
         return radii.omega_paper(
-            noise=self.noise_level,
+            noise=self.noise,
             rounds=self.evidence.count + 1,
             delta=self.delta,
-            theta_bound=self.s_bound,
-            ridge=self.penalty,
-            action_bound=self.evidence.largest_norm if self.action_bound is None else self.action_bound,
+            theta_bound=self.theta_bound,
+            ridge=self.ridge,
+            action_bound=self.action_bound or max(self.evidence.largest_norm, offered),
             dim=dim,
             rank=dim if self.rank is None else self.rank,
         )
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> AmbientView:
+    def view(self, lifted: Array) -> AmbientView:
         """Look at the ellipsoid through a decision set."""
-        if self.radius == "paper" and self.action_bound is None:
-            self.evidence.note_norms(lifted)
-        return AmbientView(self, lifted, self.omega(), dim)
+        offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
+        return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)
 
-    def normal(self, count: int, rng: np.random.Generator) -> Array:
-        """Return (D, count) draws from N(0, Z), exactly, in O(d²) each.
+    def root(self) -> Root:
+        """Return what draws from N(0, Z)."""
+        recent = None if self.recent is None else self.recent[: self.recent_count]
+        return Root(self.factor, recent, self.precision, self.ridge)
 
-        Z = Z_s + Σ x xᵀ over the few actions since a factor of Z_s was made: a draw is that factor times a normal
-        vector plus the recent actions times normal numbers, so that the factor is made only once in d rewards.
-        """
-        if self.factor is None:
-            matrix = self.precision()
-            try:
-                self.factor = np.asarray(np.linalg.cholesky(matrix))
-            except np.linalg.LinAlgError:
-                values, vectors = np.linalg.eigh(matrix, UPLO="L")
-                self.factor = np.asarray(vectors * np.sqrt(np.maximum(values, self.penalty)))
-            self.recent = np.zeros((max(32, len(matrix)), len(matrix)))
+    def note(self, finding: Finding | None) -> None:
+        """Keep Z⁻¹x of the action whose reward is likely to be learned next, a factor of Z, and the largest norm."""
+        if finding is None:
+            return
+        if finding.solved is not None:
+            self.solved_action, self.solved = finding.action, finding.solved
+        if finding.factor is not None and finding.factor is not self.factor:
+            self.factor = finding.factor
+            self.recent = np.zeros((max(32, len(self.center)), len(self.center)))
             self.recent_count = 0
-        assert self.factor is not None
-        draws = self.factor @ rng.standard_normal((len(self.center), count))
-        if self.recent_count and self.recent is not None:
-            draws += self.recent[: self.recent_count].T @ rng.standard_normal((self.recent_count, count))
-        return np.asarray(draws)
+        self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
 
     def _remember(self, action: Array) -> None:
         if self.factor is None or self.recent is None:
@@ -213,23 +219,25 @@ class Ambient(RidgeBelief):
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""
-        return {"rewards_learned": self.evidence.count, "radius_ambient": self.omega()}
+        return {"rewards_learned": self.evidence.count, "radius_ambient": self.omega(), "noise": self.noise}
 
 
 class AmbientView(View):
     """C_d through one decision set."""
 
-    def __init__(self, belief: Ambient, lifted: Array, omega: float, dim: int) -> None:
+    def __init__(self, belief: Ambient, lifted: Array, omega: float, root: Root, offered: float = 0.0) -> None:
         self.belief = belief
         self.lifted = lifted
         self.omega = omega
+        self._root = root
+        self._offered = offered
         self._center = belief.center
-        self._dim = dim
         self._estimates: Array | None = None
         self._uppers: Array | None = None
         self._products: Array | None = None
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
+        self._kept: tuple[int, Array, Array] | None = None
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -257,16 +265,26 @@ class AmbientView(View):
             self._known[index] = kernels.ambient_bound(action, solved, self._center, self.omega)
         return self._known[index]
 
-    def expect(self, index: int) -> tuple[Array, Array]:
-        """Let the belief keep x and Z⁻¹x of the action whose reward is likely to be learned next, and return them."""
-        solved = self.solved(index)
-        assert solved is not None
-        belief = self.belief
-        # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of the
-        # products must not keep all of them.
-        belief.solved_action = self.lifted[index].astype(np.float64)
-        belief.solved = solved if solved.base is None else solved.copy()
-        return belief.solved_action, belief.solved
+    def finding(self, index: int) -> Finding | None:
+        """Return Z⁻¹x where it is known, a factor of Z where one was made, and the largest norm where it counts."""
+        known = self.solved(index) is not None
+        if not known and self._root.made is None and not self._offered:
+            return None
+        action, solved = self._keep(index) if known else (None, None)
+        return Finding(action, solved, self._root.made, self._offered)
+
+    def _keep(self, index: int) -> tuple[Array, Array]:
+        """Return x and Z⁻¹x of one action as arrays of their own."""
+        if self._kept is None or self._kept[0] != index:
+            if self.solved(index) is None:
+                self.upper_of(index)
+            solved = self.solved(index)
+            assert solved is not None
+            # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of
+            # the products must not keep all of them.
+            action = self.lifted[index].astype(np.float64)
+            self._kept = index, action, solved if solved.base is None else solved.copy()
+        return self._kept[1], self._kept[2]
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
@@ -289,12 +307,13 @@ class AmbientView(View):
 
         The squares ‖x‖²_{Z⁻¹} are sums of d rounded terms that together are at most ‖x‖²/λ.
         """
-        rows = self.lifted.astype(np.float32, copy=False)
-        # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the usual size.
-        sizes = linalg.square_norms(rows) + (1e-6 * self.belief.scale) ** 2
-        off = (SLACK * math.sqrt(rows.shape[1]) / self.belief.penalty) * sizes
+        rows, scale = linalg.to_single(self.lifted)
+        # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
+        sizes = linalg.square_norms(rows)
+        sizes += 1e-12 * float(sizes.max())
+        off = (SLACK * math.sqrt(rows.shape[1]) / self.belief.ridge) * sizes
         squares = np.maximum(self.belief.inverse.squares(rows), 0.0) + off
-        return np.asarray(self.estimates() + self.omega * np.sqrt(squares))
+        return np.asarray(self.estimates() + (self.omega * scale) * np.sqrt(squares))
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
@@ -311,20 +330,18 @@ class AmbientView(View):
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
-        if self.solved(index) is None:
-            self.upper_of(index)
-        action, solved = self.expect(index)
-        center, omega, dim = self._center, self.omega, self._dim
+        action, solved = self._keep(index)
+        center, omega = self._center, self.omega
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))
-            return np.asarray((center + (omega / width * solved if width > 0.0 else 0.0))[:dim])
+            return np.asarray(center + (omega / width * solved if width > 0.0 else 0.0))
 
         return model
 
     def part(self, start: int, stop: int) -> AmbientView:
         """Return the view through some of the actions."""
-        part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._dim)
+        part = AmbientView(self.belief, self.lifted[start:stop], self.omega, self._root, self._offered)
         part._uppers = None if self._uppers is None else self._uppers[start:stop]
         part._products = None if self._products is None else self._products[start:stop]
         part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
@@ -333,22 +350,17 @@ class AmbientView(View):
 
     def believer(self) -> Callable[[], Array]:
         """Give θ̂."""
-        center, dim = self._center, self._dim
-        return lambda: center[:dim]
+        center = self._center
+        return lambda: center
 
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        """Return draws from N(θ̂, scale² Z⁻¹)."""
-        deviations = self.belief.inverse.times_columns(self.belief.normal(count, rng))
-        return self._models(scale * deviations)
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from N(θ̂, scale² Z⁻¹), with the noise R for the scale where none is given."""
+        deviations = self.belief.inverse.times_columns(self._root.draw(count, rng))
+        deviations *= self.belief.noise if scale is None else scale
+        return models(self.lifted, self.estimates(), self._center, deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models spread evenly over the boundary of the ellipsoid."""
-        draws = self.belief.normal(count, rng)
-        deviations = self.belief.inverse.times_columns(draws)
-        lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", draws, deviations), np.finfo(float).tiny))
-        return self._models(self.omega * deviations / lengths)
-
-    def _models(self, deviations: Array) -> Models:
-        values = self.estimates() + linalg.project(self.lifted, deviations).T
-        center, dim = self._center, self._dim
-        return Models(values, lambda index: (center + deviations[:, index])[:dim])
+        return boundary(
+            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._root, count, rng
+        )

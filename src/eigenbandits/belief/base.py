@@ -27,36 +27,75 @@ class Models:
     vector: Callable[[int], Array]
 
 
+# Not frozen: one is made in every round, and that would triple its cost.
+@dataclass(slots=True, eq=False)
+class Finding:
+    """What a choice found on its way that the belief wants to keep; `Policy` hands it on to `Belief.note`.
+
+    Attributes
+    ----------
+    action, solved
+        The lifted action chosen and Z⁻¹ times it, which its reward will ask for.
+    factor
+        A factor of Z that was made to draw models.
+    largest_norm
+        The largest norm offered, where a radius depends on it.
+    decided_by
+        Which of several sets gave the optimistic value: "projected" or "ambient"; "contradicted" where they had no
+        point in common.
+    """
+
+    action: Array | None = None
+    solved: Array | None = None
+    factor: Array | None = None
+    largest_norm: float = 0.0
+    decided_by: str = ""
+
+
 class View(ABC):
-    """A belief seen through one decision set: what rules ask for, computed only when asked."""
+    """A belief seen through one decision set: what rules ask for, computed only when asked.
+
+    A view is a pure reading: it may remember what it has computed, but nothing that it does changes the belief. What
+    it offers beyond estimates is up to the belief (`Belief.offers`); a rule says what it needs (`Rule.needs`).
+    """
 
     @abstractmethod
     def estimates(self) -> Array:
         """Return the estimated value (K,) of each action."""
 
     @abstractmethod
-    def uppers(self) -> Array:
-        """Return the optimistic value (K,) of each action, in closed form."""
-
-    @abstractmethod
-    def optimist(self, index: int) -> Callable[[], Array]:
-        """Return what gives the most optimistic model θ̃ (d,) for one action, even after the belief has moved on."""
-
-    @abstractmethod
     def believer(self) -> Callable[[], Array]:
-        """Return what gives the estimated model (d,), even after the belief has moved on."""
+        """Return what gives the estimated model, even after the belief has moved on.
 
-    @abstractmethod
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        """Return models drawn from the normal law around the estimate whose covariance is scale² times Gram⁻¹."""
-
-    @abstractmethod
-    def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models drawn from the boundary of the confidence set, where its most optimistic members lie."""
+        Models may have the intercept's coordinate as their last; `Decision.model` leaves it out.
+        """
 
     @abstractmethod
     def part(self, start: int, stop: int) -> View:
         """Return the view through some of the actions only; what is known of them already is kept."""
+
+    def uppers(self) -> Array:
+        """Return the optimistic value (K,) of each action, in closed form."""
+        raise self._absent("uppers")
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Return what gives the most optimistic model θ̃ for one action, even after the belief has moved on."""
+        raise self._absent("uppers")
+
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return models drawn from the normal law around the estimate whose covariance is scale² times Gram⁻¹.
+
+        Without a scale, with the belief's own: the noise, as it was given or learned.
+        """
+        raise self._absent("posterior")
+
+    def boundary(self, count: int, rng: np.random.Generator) -> Models:
+        """Return models drawn from the boundary of the confidence set, where its most optimistic members lie."""
+        raise self._absent("boundary")
+
+    def finding(self, index: int) -> Finding | None:
+        """Return what looking at the action chosen has found out that is worth keeping."""
+        return None
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what `best` will ask for in each of the consecutive parts of these sizes."""
@@ -79,6 +118,9 @@ class View(ABC):
     def optimist_exact(self, index: int) -> Callable[[], Array]:
         """Return what gives the model behind the value that `best_exact` found."""
         return self.optimist(index)
+
+    def _absent(self, name: str) -> TypeError:
+        return TypeError(f"{type(self).__name__} has no {name}; a rule that asks for it must list it in `needs`.")
 
 
 def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], Array]) -> tuple[int, float]:
@@ -115,10 +157,27 @@ def firsts(bounds: Array, sizes: list[int]) -> Rows:
 
 
 class Belief(Component):
-    """Base of the belief axis."""
+    """Base of the belief axis.
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
-        """Lay out the belief for lifted actions of length `dim` and a typical size of `scale`."""
+    In each round a belief is told the frame (`follow`), looked at (`view`), told what the choice found (`note`) and,
+    now or later, taught (`learn`). Only `follow`, `note` and `learn` change it.
+    """
+
+    # What its views offer, of "estimates", "uppers", "posterior" and "boundary"; see `View`.
+    offers: ClassVar[tuple[str, ...]] = ("estimates",)
+
+    def start(self, dim: int) -> None:
+        """Lay out the belief for lifted actions of length `dim`."""
+
+    def follow(self, frame: Frame | None) -> None:
+        """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
+
+    def view(self, lifted: Array) -> View:
+        """Look at the belief through a decision set of lifted actions (K, D), in the frame followed last."""
+        raise TypeError(f"{type(self).__name__} does not say how it is viewed: give it a method view().")
+
+    def note(self, finding: Finding | None) -> None:
+        """Keep what a choice has found; called once for each choice."""
 
     def learn(self, action: Array, reward: float) -> None:
         """Take in the reward of one lifted action."""
@@ -128,9 +187,8 @@ class Belief(Component):
         for action, reward in zip(actions, rewards, strict=True):
             self.learn(action, float(reward))
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> View:
-        """Look at the belief through a decision set of lifted actions; models are given back in `dim` numbers."""
-        raise TypeError(f"{type(self).__name__} does not say how it is viewed: give it a method view().")
+    def recover(self) -> None:
+        """Make everything that follows from the sums anew; called where learning was cut off in the middle."""
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return what is worth telling a person."""
@@ -138,36 +196,12 @@ class Belief(Component):
 
 
 class RidgeBelief(Belief):
-    """A ridge estimate with a confidence radius: what beliefs that have R, S, λ and δ share.
+    """A ridge estimate with a confidence radius: what beliefs that have R, S, λ and δ share."""
 
-    Where S or λ is not given it follows the size of the first actions seen: with s their root mean square norm,
-    S = 1/s, so that rewards of about one are plausible, and λ = s², so that the first action halves what is unknown
-    about it. Multiplying all actions by a number then changes no choice.
-    """
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "posterior", "boundary")
 
-    _state_names: ClassVar[tuple[str, ...]] = ("scale",)
-    _estimates_noise: ClassVar[bool] = False
-
-    def __init__(self, noise: float | str, theta_bound: float | None, ridge: float | None, delta: float) -> None:
-        self.noise = noise
-        # R as it is used: what was given, or for a belief that estimates it the latest estimate.
-        guessed = self._estimates_noise and isinstance(noise, str)
-        self.noise_level = inputs.UNKNOWN_NOISE if guessed else inputs.number(noise, "noise", least=0.0)
-        self.theta_bound = None if theta_bound is None else inputs.number(theta_bound, "theta_bound", above=0.0)
-        self.ridge = None if ridge is None else inputs.number(ridge, "ridge", above=0.0)
+    def __init__(self, noise: float, theta_bound: float, ridge: float, delta: float) -> None:
+        self.noise = inputs.size(noise, "noise", zero=True)
+        self.theta_bound = inputs.size(theta_bound, "theta_bound")
+        self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
-        self.scale = 1.0
-
-    def start(self, dim: int, scale: float = 1.0) -> None:
-        """Note the size of the actions."""
-        self.scale = scale
-
-    @property
-    def s_bound(self) -> float:
-        """S, given or from the size of the actions."""
-        return 1.0 / self.scale if self.theta_bound is None else self.theta_bound
-
-    @property
-    def penalty(self) -> float:
-        """λ, given or from the size of the actions."""
-        return self.scale * self.scale if self.ridge is None else self.ridge

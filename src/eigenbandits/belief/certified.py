@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
-from eigenbandits.belief.base import Belief, Models, Rows, View, walk
+from eigenbandits.belief.base import Belief, Finding, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.ridge import Ridge
 from eigenbandits.subspace.base import Frame
@@ -53,13 +53,15 @@ class MixtureSet(Belief):
     >>> belief.start(2)
     >>> belief.follow(Frame(np.eye(2)[:, :1], error=0.1, version=1))
     >>> belief.learn(np.array([1.0, 0.0]), 1.0)
-    >>> view = belief.read(np.eye(2))
+    >>> view = belief.view(np.eye(2))
     >>> bool(view.estimates()[0] > view.estimates()[1] == 0.0)
     True
     """
 
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers")
     _state_names: ClassVar[tuple[str, ...]] = (
         *("evidence", "structured", "ambient_ridge", "scores", "version", "error", "refutations"),
+        *("solved_action", "solved"),
     )
 
     def __init__(
@@ -68,8 +70,8 @@ class MixtureSet(Belief):
         theta_bound: float,
         delta: float = 0.01,
     ) -> None:
-        self.noise = inputs.number(noise, "noise", above=0.0)
-        self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
+        self.noise = inputs.size(noise, "noise")
+        self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.delta = inputs.probability(delta, "delta")
         self.evidence = Evidence()
         self.structured = Ridge()
@@ -78,6 +80,8 @@ class MixtureSet(Belief):
         self.version = 0
         self.error = 1.0
         self.refutations = 0
+        self.solved_action: Array | None = None
+        self.solved: Array | None = None
 
     @property
     def unit(self) -> float:
@@ -89,7 +93,7 @@ class MixtureSet(Belief):
         """The ridge of the subspace and that of the whole space."""
         return self.structured, self.ambient_ridge
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Lay out both ridges; before the first frame they are the same."""
         self.evidence.start(dim)
         for ridge in self.ridges:
@@ -103,6 +107,7 @@ class MixtureSet(Belief):
         if frame.version == self.version and self.structured.span is not None:
             return
         self.version = frame.version
+        self.solved_action = self.solved = None
         span = frame.inside
         self.structured.turn(span, span.shape[1] * self.unit, self._outside(span), self.evidence)
 
@@ -118,18 +123,41 @@ class MixtureSet(Belief):
             return least * 2.0**DOUBLINGS
         return least * 2.0 ** max(round(math.log2(wanted / given)), 0) if wanted > given else least
 
+    def note(self, finding: Finding | None) -> None:
+        """Keep Z⁻¹x, by both ridges, of the action whose reward is likely to be learned next."""
+        if finding is not None:
+            self.solved_action, self.solved = finding.action, finding.solved
+
     def learn(self, action: Array, reward: float) -> None:
         """Score both members on the reward, then let them learn it."""
-        row = action.astype(np.float64, copy=False)
-        predictions = [ridge.predict(row) for ridge in self.ridges]
-        self.scores = self.scores + [
+        predictions = [
+            ridge.predict(action, known) for ridge, known in zip(self.ridges, self._known(action), strict=True)
+        ]
+        scores = [
             mixture.prediction_score(surprise=reward - found.mean, gain=found.gain, noise=self.noise)
             for found in predictions
         ]
-        self.evidence.add(row, reward)
-        for ridge, found in zip(self.ridges, predictions, strict=True):
-            ridge.learn(found, row, reward, self.evidence)
+        lost = [ridge.learn(found, action, reward) for ridge, found in zip(self.ridges, predictions, strict=True)]
+        # Last, since everything above can be made anew from the sums (`recover`).
+        self.evidence.add(action, reward)
+        self.scores = self.scores + scores
+        for ridge, without in zip(self.ridges, lost, strict=True):
+            ridge.upkeep(without, self.evidence)
         self.refutations += self.squares()[STRUCTURED] < 0.0
+
+    def _known(self, action: Array) -> tuple[Array | None, Array | None]:
+        """Return Z⁻¹x by each ridge where choosing the action has found them already."""
+        known, solved = self.solved_action, self.solved
+        self.solved_action = self.solved = None
+        if known is not None and solved is not None and known.tobytes() == action.tobytes():
+            return solved[STRUCTURED], solved[AMBIENT]
+        return None, None
+
+    def recover(self) -> None:
+        """Find everything that follows from the sums anew."""
+        self.solved_action = self.solved = None
+        for ridge in self.ridges:
+            ridge.repair(self.evidence)
 
     def level(self) -> float:
         """Return ρ, the bound on ‖r − Xθ*‖²."""
@@ -168,20 +196,16 @@ class MixtureSet(Belief):
         known = ridge.outside * self.theta_bound**2 - 2.0 * self.noise**2 * math.log(self.delta / 2.0)
         return [(ridge, math.sqrt(learned + known))]
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> MixtureView:
+    def view(self, lifted: Array) -> MixtureView:
         """Look at the set through a decision set."""
-        self.follow(frame)
-        return self.read(lifted, dim)
-
-    def read(self, lifted: Array, dim: int | None = None) -> MixtureView:
-        """Look at the set as it stands."""
-        return MixtureView(self.radii(), lifted, lifted.shape[1] if dim is None else dim)
+        return MixtureView(self.radii(), lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radii, and whether and how often the subspace was refuted."""
         squares = self.squares()
         found: dict[str, Any] = {
             "rewards_learned": self.evidence.count,
+            "noise": self.noise,
             "radius_structured": math.sqrt(max(squares[STRUCTURED], 0.0)),
             "radius_ambient": math.sqrt(max(squares[AMBIENT], 0.0)),
             "structure_refuted": squares[STRUCTURED] < 0.0,
@@ -200,85 +224,82 @@ class MixtureSet(Belief):
 class MixtureView(View):
     """The set through one decision set: the least upper bound over its readings."""
 
-    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array, dim: int) -> None:
+    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array) -> None:
         self.readings = readings
         self.lifted = lifted
-        self._dim = dim
         self._centers = [ridge.center for ridge, _ in readings]
+        self._first: Array | None = None
+        # Z⁻¹x by reading and row, where it is known.
+        self._solved: dict[tuple[int, int], Array] = {}
 
     def part(self, start: int, stop: int) -> MixtureView:
         """Return the view through some of the actions."""
-        return MixtureView(self.readings, self.lifted[start:stop], self._dim)
+        part = MixtureView(self.readings, self.lifted[start:stop])
+        part._first = None if self._first is None else self._first[start:stop]
+        part._solved = {(i, row - start): x for (i, row), x in self._solved.items() if start <= row < stop}
+        return part
 
     def estimates(self) -> Array:
         """Return xᵀθ̂ by the subspace's ridge, or by the other one where that is refuted."""
         return linalg.project(self.lifted, self._centers[0])
 
-    def bounds(self, reading: int, rows: Rows | slice = slice(None)) -> Array:
-        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading, for all actions or some."""
+    def bounds(self, reading: int, rows: Rows) -> Array:
+        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading for some of the actions, given by their indices."""
         ridge, radius = self.readings[reading]
         actions = self.lifted[rows].astype(np.float64, copy=False)
-        squares = linalg.row_dots(actions, ridge.inverse.times_rows(actions))
+        products = ridge.inverse.times_rows(actions)
+        self._solved.update(((reading, row), found) for row, found in zip(rows.tolist(), products, strict=True))
+        squares = linalg.row_dots(actions, products)
         return np.asarray(actions @ self._centers[reading] + radius * np.sqrt(np.maximum(squares, 0.0)))
+
+    def first(self) -> Array:
+        """Return the bounds of the first reading for all actions."""
+        if self._first is None:
+            self._first = self.bounds(0, np.arange(len(self.lifted)))
+        return self._first
+
+    def least(self, rows: Rows) -> Array:
+        """Return the least upper bound of some of the actions."""
+        found = self.first()[rows]
+        for reading in range(1, len(self.readings)):
+            found = np.minimum(found, self.bounds(reading, rows))
+        return np.asarray(found)
 
     def uppers(self) -> Array:
         """Return the least upper bound of each action."""
-        found = self.bounds(0)
-        for reading in range(1, len(self.readings)):
-            found = np.minimum(found, self.bounds(reading))
-        return found
+        return self.least(np.arange(len(self.lifted)))
 
     def best(self) -> tuple[int, float]:
-        """Return the action with the highest least upper bound; later readings look only at those that may have it."""
-        first = self.bounds(0)
-        if len(self.readings) == 1:
-            index = int(first.argmax())
-            return index, float(first[index])
+        """Return the action with the highest least upper bound; the second reading looks only at those that may."""
+        return walk(self.first(), lambda index: float(self.least(np.array([index]))[0]), self.least)
 
-        def least(rows: Rows) -> Array:
-            others = [self.bounds(reading, rows) for reading in range(1, len(self.readings))]
-            return np.asarray(np.minimum(first[rows], np.min(others, axis=0)))
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find the first reading's bounds of all parts at once."""
+        self.first()
 
-        return walk(first, lambda index: float(least(np.array([index]))[0]), least)
+    def finding(self, index: int) -> Finding | None:
+        """Return Z⁻¹x by both ridges, one row each, where both are known."""
+        known = [self._solved.get((reading, index)) for reading in (STRUCTURED, AMBIENT)]
+        found = [one for one in known if one is not None]
+        if len(self.readings) < 2 or len(found) < 2:
+            return None
+        return Finding(self.lifted[index].astype(np.float64), np.array(found))
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
         rows = np.array([index])
-        reading = int(np.argmin([self.bounds(i, rows)[0] for i in range(len(self.readings))]))
-        ridge, radius = self.readings[reading]
-        center, dim, action = self._centers[reading], self._dim, self.lifted[index].astype(np.float64)
-        solved = ridge.inverse.times(action)
+        values = [self.first()[index], *(self.bounds(i, rows)[0] for i in range(1, len(self.readings)))]
+        reading = int(np.argmin(values))
+        center, radius = self._centers[reading], self.readings[reading][1]
+        action, solved = self.lifted[index].astype(np.float64), self._solved[reading, index].copy()
 
         def model() -> Array:
             width = math.sqrt(max(float(action @ solved), 0.0))
-            return np.asarray((center + (radius / width * solved if width > 0.0 else 0.0))[:dim])
+            return np.asarray(center + (radius / width * solved if width > 0.0 else 0.0))
 
         return model
 
     def believer(self) -> Callable[[], Array]:
         """Give θ̂."""
-        center, dim = self._centers[0], self._dim
-        return lambda: center[:dim]
-
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        """Return draws from N(θ̂, scale² Z⁻¹) of the first reading."""
-        return self._models(scale * self._roots(count, rng))
-
-    def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models spread over the boundary of the first reading's ellipsoid."""
-        normal = rng.standard_normal((count, self.lifted.shape[1]))
-        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
-        return self._models(self.readings[0][1] * normal @ self._root())
-
-    def _roots(self, count: int, rng: np.random.Generator) -> Array:
-        return np.asarray(rng.standard_normal((count, self.lifted.shape[1])) @ self._root())
-
-    def _root(self) -> Array:
-        """Return A with AᵀA = Z⁻¹."""
-        values, vectors = np.linalg.eigh(self.readings[0][0].inverse.full())
-        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-    def _models(self, deviations: Array) -> Models:
-        center, dim = self._centers[0], self._dim
-        values = (center + deviations) @ self.lifted.T
-        return Models(values, lambda index: (center + deviations[index])[:dim])
+        center = self._centers[0]
+        return lambda: center

@@ -55,7 +55,18 @@ class Evidence(Component):
         self.squares += float(rewards @ rewards)
         self.count += len(actions)
 
-    def note_norms(self, actions: Array) -> None:
-        """Keep the largest norm offered: L, for radii that need it and were not told."""
-        norm = float(np.sqrt(np.einsum("ij,ij->i", actions, actions).max()))
-        self.largest_norm = max(self.largest_norm, norm)
+    def copy(self) -> Evidence:
+        """Return sums of their own that start from these."""
+        other = Evidence(self.slim)
+        other.restore(self.state())
+        return other
+
+    def take(self, other: Evidence) -> None:
+        """Take over the sums of another, which must not be used any more."""
+        for name in self._state_names:
+            setattr(self, name, getattr(other, name))
+
+
+def largest_norm(actions: Array) -> float:
+    """Return the largest norm among rows: L, for radii that need it and were not told."""
+    return float(np.sqrt(np.einsum("ij,ij->i", actions, actions).max()))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.belief import ellipsoids
 from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import Belief, Models, Rows, View, firsts, walk
+from eigenbandits.belief.base import Belief, Finding, Models, Rows, View, firsts, walk
 from eigenbandits.belief.projected import Projected, ProjectedView
 from eigenbandits.subspace.base import Frame
 
@@ -25,9 +25,11 @@ class Both(Belief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("ambient", "projected", "contradiction", "checked_version", "views", "warmup", "contradicted"),
+        *("ambient", "projected", "contradiction", "checked_version", "choices", "warmup", "contradicted"),
         *("bound_by_projected", "bound_by_ambient"),
     )
+
+    offers: ClassVar[tuple[str, ...]] = Ambient.offers
 
     def __init__(self, projected: Projected, ambient: Ambient) -> None:
         self.projected = projected
@@ -35,75 +37,99 @@ class Both(Belief):
         projected.share(ambient.evidence)
         self.contradiction = False
         self.checked_version = -1
-        self.views = 0
+        self.choices = 0
         self.warmup = 0
         self.contradicted = 0
         self.bound_by_projected = 0
         self.bound_by_ambient = 0
+        self._frame: Frame | None = None
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Lay out both."""
-        self.ambient.start(dim, scale)
-        self.projected.start(dim, scale)
+        self.ambient.start(dim)
+        self.projected.start(dim)
+
+    def follow(self, frame: Frame | None) -> None:
+        """Let both follow the subspace, and look whether a new frame's set still meets the ambient one."""
+        self._frame = frame
+        self.ambient.follow(frame)
+        if frame is None:
+            return
+        self.projected.follow(frame)
+        if frame.error < 1.0 and frame.version != self.checked_version:
+            # The check costs m solves with Z; the sets change slowly, so each new frame is a good time for it.
+            self.checked_version = frame.version
+            beta = self.projected.beta(frame, self.projected.rounds)
+            self.contradiction = self.geometry(frame, beta, self.ambient.omega()).empty
+
+    @property
+    def _vacuous(self) -> bool:
+        return self._frame is None or self._frame.error >= 1.0
+
+    def view(self, lifted: Array) -> View:
+        """Look at the intersection, or at the ambient set alone, through a decision set."""
+        ambient = self.ambient.view(lifted)
+        if self._vacuous or self.contradiction:
+            return ambient
+        return BothView(self, self.projected.view(lifted), ambient)
+
+    def note(self, finding: Finding | None) -> None:
+        """Count which set decided, and let the ambient set keep what it wants."""
+        self.choices += 1
+        self.ambient.note(finding)
+        if self._vacuous:
+            self.warmup += 1
+        elif self.contradiction or (finding is not None and finding.decided_by == "contradicted"):
+            self.contradicted += 1
+        elif finding is not None and finding.decided_by == "projected":
+            self.bound_by_projected += 1
+        elif finding is not None and finding.decided_by == "ambient":
+            self.bound_by_ambient += 1
+
+    # The ambient set comes last in learning, since it adds to the sums that everything can be made anew from.
 
     def learn(self, action: Array, reward: float) -> None:
         """Teach both; they share one set of sums."""
-        self.ambient.learn(action, reward)
         self.projected.learn(action, reward)
+        self.ambient.learn(action, reward)
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Teach both."""
-        self.ambient.learn_many(actions, rewards)
+        if 3 * len(actions) < len(self.ambient.center):
+            super().learn_many(actions, rewards)
+            return
         self.projected.learn_many(actions, rewards)
+        self.ambient.learn_many(actions, rewards)
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> View:
-        """Look at the intersection, or at the ambient set alone, through a decision set."""
-        ambient = self.ambient.view(lifted, dim, frame, round_)
-        self.views += 1
-        if frame is None or frame.error >= 1.0:
-            self.warmup += 1
-            return ambient
-        projected = self.projected.view(lifted, dim, frame, round_)
-        if frame.version != self.checked_version:
-            # The check costs m solves with Z; the sets change slowly, so each new frame is a good time for it.
-            self.checked_version = frame.version
-            self.contradiction = self.geometry(projected, ambient).empty
-        if self.contradiction:
-            self.contradicted += 1
-            return ambient
-        return BothView(self, projected, ambient)
+    def recover(self) -> None:
+        """Make both anew from the sums."""
+        self.ambient.recover()
+        self.projected.recover()
 
-    def geometry(self, projected: ProjectedView, ambient: AmbientView) -> ellipsoids.Intersection:
+    def geometry(self, frame: Frame, beta: float, omega: float) -> ellipsoids.Intersection:
         """Return the projected set and the ambient set's shadow as a pair of ellipsoids (docs/mathematics.md)."""
-        ellipse, frame = projected.ellipse, projected.frame
+        ellipse = self.projected.ellipse(frame)
         shadow = frame.shadow.T @ self.ambient.inverse.times_columns(frame.shadow)
         values, vectors = np.linalg.eigh(0.5 * (shadow + shadow.T))
         values = np.maximum(values, np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny))
         shape_values, shape_vectors = np.linalg.eigh(ellipse.shape)
-        shape_values = np.maximum(shape_values, self.projected.penalty)
+        shape_values = np.maximum(shape_values, self.projected.ridge)
         return ellipsoids.Intersection(
-            ellipsoids.Ellipsoid(ellipse.center, shape_vectors, projected.beta / np.sqrt(shape_values)),
-            ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, vectors, ambient.omega * np.sqrt(values)),
+            ellipsoids.Ellipsoid(ellipse.center, shape_vectors, beta / np.sqrt(shape_values)),
+            ellipsoids.Ellipsoid(frame.shadow.T @ self.ambient.center, vectors, omega * np.sqrt(values)),
         )
-
-    def count_binding(self, projected_binds: bool) -> None:
-        """Count which set decided the optimistic value of a chosen action."""
-        if projected_binds:
-            self.bound_by_projected += 1
-        else:
-            self.bound_by_ambient += 1
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return both radii, which set binds and how often, and what that means."""
         decided = self.bound_by_projected + self.bound_by_ambient
         warnings = []
-        if self.views and self.warmup == self.views:
+        if self.choices and self.warmup == self.choices:
             warnings.append(
                 "The projection error is still vacuous (at least 1): every choice came from the ambient set alone."
             )
         if self.contradicted:
             warnings.append(
-                f"In {self.contradicted} of {self.views} rounds the projected and the ambient set had no point in "
+                f"In {self.contradicted} of {self.choices} rounds the projected and the ambient set had no point in "
                 "common, so the low-rank assumption fails on this data; the ambient set was used alone."
             )
         return (
@@ -126,6 +152,8 @@ class BothView(View):
         self.projected = projected
         self.ambient = ambient
         self._geometry: ellipsoids.Intersection | None = None
+        self._contradicted = False
+        self._decided_by = ""
 
     def estimates(self) -> Array:
         """Return the projected estimate of each action."""
@@ -139,20 +167,35 @@ class BothView(View):
         """Return the action with the highest lower value; the ambient one is computed only where it can matter."""
         bounds = self.projected.uppers()
         index, value = self._walk(bounds, None)
-        self.ambient.expect(index)
-        self.belief.count_binding(value >= bounds[index])
+        self._decided_by = "projected" if value >= bounds[index] else "ambient"
         return index, value
 
     def best_exact(self) -> tuple[int, float]:
         """Return the action with the highest exact optimum over the intersection."""
-        geometry = self.belief.geometry(self.projected, self.ambient)
-        if geometry.empty:
-            self.belief.contradicted += 1
+        geometry = self._intersection()
+        if geometry is None:
             return self.ambient.best()
-        self._geometry = geometry
-        index, value = self._walk(self.projected.uppers(), geometry)
-        self.belief.count_binding(value >= self.projected.uppers()[index])
+        bounds = self.projected.uppers()
+        index, value = self._walk(bounds, geometry)
+        self._decided_by = "projected" if value >= bounds[index] else "ambient"
         return index, value
+
+    def _intersection(self) -> ellipsoids.Intersection | None:
+        """Return the two sets as a pair, or None where they have no point in common."""
+        if self._geometry is None and not self._contradicted:
+            found = self.belief.geometry(self.projected.frame, self.projected.beta, self.ambient.omega)
+            self._contradicted = found.empty
+            self._geometry = None if found.empty else found
+        return self._geometry
+
+    def finding(self, index: int) -> Finding | None:
+        """Return what either set has found, and which of them decided."""
+        found = self.ambient.finding(index) or Finding()
+        other = self.projected.finding(index)
+        if other is not None:
+            found.largest_norm = max(found.largest_norm, other.largest_norm)
+        found.decided_by = "contradicted" if self._contradicted else self._decided_by
+        return found
 
     def part(self, start: int, stop: int) -> BothView:
         """Return the view through some of the actions."""
@@ -203,14 +246,13 @@ class BothView(View):
         """Give the projected estimate."""
         return self.projected.believer()
 
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws around the projected estimate."""
-        return self.projected.posterior(count, scale, rng)
+        return self.projected.posterior(count, rng, scale)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models from the boundary of the intersection, in the frame's coordinates, with the slack on top."""
-        geometry = self.belief.geometry(self.projected, self.ambient)
-        if geometry.empty:
-            self.belief.contradicted += 1
+        geometry = self._intersection()
+        if geometry is None:
             return self.ambient.boundary(count, rng)
         return self.projected.models(geometry.boundary(count, rng), slack=True)

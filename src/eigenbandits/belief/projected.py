@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, kernels, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Models, RidgeBelief, View
-from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, View
+from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -39,16 +39,15 @@ class Projected(RidgeBelief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *RidgeBelief._state_names,
-        *("evidence", "version", "frame_error", "reading", "directions", "offset"),
+        *("evidence", "rounds", "version", "frame_error", "reading", "directions", "offset"),
         *("gram", "moment", "cross", "cross_gram"),
     )
 
     def __init__(
         self,
         noise: float,
-        theta_bound: float | None = 1.0,
-        ridge: float | None = 1.0,
+        theta_bound: float = 1.0,
+        ridge: float = 1.0,
         delta: float = 0.01,
         radius: str | float = "sharp",
         action_bound: float | None = None,
@@ -59,9 +58,9 @@ class Projected(RidgeBelief):
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", RADII)
         else:
-            inputs.number(radius, "radius", least=0.0)
+            inputs.size(radius, "radius", zero=True)
         self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.number(action_bound, "action_bound", above=0.0)
+        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.anytime = bool(anytime)
         self.slim = bool(slim)
         if self.slim and radius in ("general", "worst-case"):
@@ -70,6 +69,8 @@ class Projected(RidgeBelief):
         self.owns_evidence = True
         # In the coordinates z = Fᵀx of the current frame, and with y what they leave out (for "general": all of x):
         # FᵀΣF, Fᵀb, Σ z yᵀ and Σ z yᵀ times its own transpose. They follow each reward in O(dq).
+        # Frames followed so far: the t over which `anytime` spends δ.
+        self.rounds = 0
         self.version = -1
         self.frame_error = 0.0
         self.reading: Array | None = None
@@ -80,6 +81,7 @@ class Projected(RidgeBelief):
         self.cross: Array = np.zeros((0, 0))
         self.cross_gram: Array = np.zeros((0, 0))
         self._ellipse: Ellipse | None = None
+        self._frame: Frame | None = None
 
     def share(self, evidence: Evidence) -> None:
         """Read the sums that another belief keeps."""
@@ -96,47 +98,51 @@ class Projected(RidgeBelief):
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
         super().restore({"evidence": self.evidence.state()} | state)
-        self._ellipse = None
+        self._ellipse = self._frame = None
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Lay out the sums."""
-        super().start(dim, scale)
         if self.owns_evidence:
             self.evidence.start(dim)
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward."""
+        self._ellipse = None
+        if self.reading is not None:
+            kernels.projected_step(
+                action,
+                reward,
+                self.reading,
+                self.directions,
+                self.offset,
+                self.frame_error > 0.0,
+                self.gram,
+                self.moment,
+                self.cross,
+                self.cross_gram,
+            )
+        # Last, since everything above can be read anew from the sums (`recover`).
         if self.owns_evidence:
             self.evidence.add(action, reward)
-        self._ellipse = None
-        if self.reading is None:
-            return
-        kernels.projected_step(
-            action,
-            reward,
-            self.reading,
-            self.directions,
-            self.offset,
-            self.frame_error > 0.0,
-            self.gram,
-            self.moment,
-            self.cross,
-            self.cross_gram,
-        )
 
     def learn_many(self, actions: Array, rewards: Array) -> None:
         """Add many rewards by one rank-k update."""
+        self._ellipse = None
+        if self.reading is not None:
+            z = actions @ self.reading
+            self.gram += z.T @ z
+            self.moment += rewards @ z
+            if self.frame_error > 0.0:
+                self.cross += z.T @ self._remainders(actions, z)
+                self.cross_gram = self.cross @ self.cross.T
         if self.owns_evidence:
             self.evidence.add_many(actions, rewards)
+
+    def recover(self) -> None:
+        """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""
         self._ellipse = None
-        if self.reading is None:
-            return
-        z = actions @ self.reading
-        self.gram += z.T @ z
-        self.moment += rewards @ z
-        if self.frame_error > 0.0:
-            self.cross += z.T @ self._remainders(actions, z)
-            self.cross_gram = self.cross @ self.cross.T
+        if not self.slim:
+            self.reading, self.version = None, -1
 
     def _remainders(self, actions: Array, z: Array) -> Array:
         """Return what the coordinates z leave out, as `kernels.remainder` does for one action."""
@@ -149,14 +155,23 @@ class Projected(RidgeBelief):
     def ellipse(self, frame: Frame) -> Ellipse:
         """Return the ellipsoid's centre and shape in the frame's coordinates."""
         if frame.version != self.version:
-            self.follow(frame)
+            self._read(frame)
         if self._ellipse is None:
             cross_gram = self.cross_gram if self.frame_error > 0.0 else linalg.NOTHING
-            self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.penalty, cross_gram))
+            self._ellipse = Ellipse(*kernels.fit(self.gram, self.moment, self.ridge, cross_gram))
         return self._ellipse
 
-    def follow(self, frame: Frame) -> None:
+    def follow(self, frame: Frame | None) -> None:
         """Read the sums in the coordinates of a frame, where it is a new one."""
+        if frame is None:
+            raise ValueError(
+                "a projected belief needs a subspace with directions, such as PCA; the whole space has none."
+            )
+        self._frame = frame
+        self.rounds += 1
+        self._read(frame)
+
+    def _read(self, frame: Frame) -> None:
         if self.reading is not None and self.version == frame.version:
             return
         product = self._gram_times(frame.reading)
@@ -193,55 +208,59 @@ class Projected(RidgeBelief):
             return ellipse.coupling
         product = self._gram_times(frame.reading)
         cross = frame.leak(product) if radius == "sharp" else product.T
-        return kernels.fit(self.gram, self.moment, self.penalty, cross @ cross.T)[-1]
+        return kernels.fit(self.gram, self.moment, self.ridge, cross @ cross.T)[-1]
 
-    def beta(self, frame: Frame, round_: int, radius: str | float | None = None) -> float:
-        """Return the radius β; by default the one chosen, or any other of the three."""
+    def beta(self, frame: Frame, round_: int, radius: str | float | None = None, offered: float = 0.0) -> float:
+        """Return the radius β; by default the one chosen, or any other of the three. `offered` as for `Ambient`."""
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)
         delta = radii.spend(self.delta, round_) if self.anytime else self.delta
         if kind == "worst-case":
             return radii.beta_worst_case(
-                noise=self.noise_level,
+                noise=self.noise,
                 rounds=self.evidence.count + 1,
                 delta=delta,
-                theta_bound=self.s_bound,
-                ridge=self.penalty,
-                action_bound=self.evidence.largest_norm if self.action_bound is None else self.action_bound,
+                theta_bound=self.theta_bound,
+                ridge=self.ridge,
+                action_bound=max(self.evidence.largest_norm, offered)
+                if self.action_bound is None
+                else self.action_bound,
                 rank=frame.size,
                 projection_error=frame.error,
             )
-        ellipse, ridge = self.ellipse(frame), self.penalty
+        ellipse, ridge = self.ellipse(frame), self.ridge
         return radii.beta(
-            noise=self.noise_level,
+            noise=self.noise,
             log_det_ratio=ellipse.log_det - len(ellipse.center) * math.log(ridge),
             delta=delta,
-            theta_bound=self.s_bound,
+            theta_bound=self.theta_bound,
             ridge=ridge,
             projection_error=frame.error,
             coupling=ellipse.coupling if kind == self.radius else self.coupling(frame, kind),
         )
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> ProjectedView:
+    def view(self, lifted: Array) -> ProjectedView:
         """Look at the ellipsoid through a decision set."""
-        if frame is None:
-            raise ValueError(
-                "a projected belief needs a subspace with directions, such as PCA; the whole space has none."
-            )
-        if self.radius == "worst-case" and self.action_bound is None:
-            self.evidence.note_norms(lifted)
+        frame = self._frame
+        assert frame is not None, "follow() comes first"
+        offered = largest_norm(lifted) if self.radius == "worst-case" and self.action_bound is None else 0.0
         coordinates, slack = frame.coordinates(lifted)
-        slack *= min(frame.error, 1.0) * self.s_bound
-        ellipse = self.ellipse(frame)
-        return ProjectedView(ellipse, frame, self.beta(frame, round_), coordinates, slack)
+        slack *= min(frame.error, 1.0) * self.theta_bound
+        beta = self.beta(frame, self.rounds, offered=offered)
+        return ProjectedView(self.ellipse(frame), frame, beta, coordinates, slack, self.noise, offered)
+
+    def note(self, finding: Finding | None) -> None:
+        """Keep the largest norm offered."""
+        if finding is not None:
+            self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""
-        found: dict[str, Any] = {"rewards_learned": self.evidence.count, "radius_projected": None}
+        found: dict[str, Any] = {"rewards_learned": self.evidence.count, "radius_projected": None, "noise": self.noise}
         # A frame that no choice has used yet is left alone: looking must not change when ΣF is read afresh.
         if frame is not None and self.reading is not None and frame.version == self.version:
-            found["radius_projected"] = self.beta(frame, self.evidence.count + 1)
+            found["radius_projected"] = self.beta(frame, max(self.rounds, 1))
         return found
 
 
@@ -258,21 +277,44 @@ class Ellipse(NamedTuple):
 class ProjectedView(View):
     """C_m through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss."""
 
-    def __init__(self, ellipse: Ellipse, frame: Frame, beta: float, coordinates: Array, slack: Array) -> None:
+    def __init__(
+        self,
+        ellipse: Ellipse,
+        frame: Frame,
+        beta: float,
+        coordinates: Array,
+        slack: Array,
+        noise: float,
+        offered: float = 0.0,
+    ) -> None:
         self.ellipse = ellipse
         self.frame = frame
         self.beta = beta
         self.coordinates = coordinates
         self.slack = slack
+        self._noise = noise
+        self._offered = offered
         self._uppers: Array | None = None
         self._estimates: Array | None = None
 
     def part(self, start: int, stop: int) -> ProjectedView:
         """Return the view through some of the actions."""
         rows = slice(start, stop)
-        part = ProjectedView(self.ellipse, self.frame, self.beta, self.coordinates[rows], self.slack[rows])
+        part = ProjectedView(
+            self.ellipse,
+            self.frame,
+            self.beta,
+            self.coordinates[rows],
+            self.slack[rows],
+            self._noise,
+            self._offered,
+        )
         part._uppers = None if self._uppers is None else self._uppers[rows]
         return part
+
+    def finding(self, index: int) -> Finding | None:
+        """Return the largest norm offered, where it counts."""
+        return Finding(largest_norm=self._offered) if self._offered else None
 
     def estimates(self) -> Array:
         """Return (V̂ᵀx)ᵀφ̂."""
@@ -306,8 +348,9 @@ class ProjectedView(View):
         ellipse, frame = self.ellipse, self.frame
         return lambda: frame.lower(ellipse.center)
 
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        """Return draws from N(φ̂, scale² B⁻¹)."""
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from N(φ̂, scale² B⁻¹), with the noise R for the scale where none is given."""
+        scale = self._noise if scale is None else scale
         normal = rng.standard_normal((count, len(self.ellipse.center)))
         return self.models(self.ellipse.center + scale * normal @ self.ellipse.whitening)
 

@@ -50,39 +50,46 @@ class Ridge(Component):
         self.inside = self.outside = level
         self.largest = 1.0 / level
 
-    def predict(self, action: Array) -> Prediction:
-        """Return what is expected of an action's reward."""
-        solved = self.inverse.times(action)
-        return Prediction(float(linalg.dot(action, self.center)), max(float(linalg.dot(action, solved)), 0.0), solved)
+    def predict(self, action: Array, solved: Array | None = None) -> Prediction:
+        """Return what is expected of an action's reward, given Z⁻¹x where it is known already."""
+        products = self.inverse.times(action) if solved is None else solved
+        gain = max(float(linalg.dot(action, products)), 0.0)
+        return Prediction(float(linalg.dot(action, self.center)), gain, products)
 
-    def learn(self, prediction: Prediction, action: Array, reward: float, evidence: Evidence) -> None:
-        """Take in the reward of an action that has been predicted and that the evidence holds already."""
-        self.since_repair += 1
+    def learn(self, prediction: Prediction, action: Array, reward: float) -> bool:
+        """Take in the reward of an action that has been predicted, and return whether its gain was lost in rounding."""
         gain, surprise = prediction.gain, reward - prediction.mean
         # Z⁻¹ carries errors of the size of rounding in its largest entry. A gain below them is noise, and updates by
         # noise feed on each other: leave such rewards to the next factorization.
-        lost = gain < 16.0 * _ROUNDING * self.largest * float(linalg.dot(action, action))
-        if not lost:
-            weight = 1.0 / (1.0 + gain)
-            self.inverse.add(prediction.solved, weight)
-            self.center = self.center + (weight * surprise) * prediction.solved
-            self.residual += weight * surprise * surprise
-        # A fresh factorization every 4d rewards costs a small part of what the updates themselves cost, and keeps
-        # their rounding at that of 4d steps.
-        patience = max(256, 4 * len(action))
+        if gain < 16.0 * _ROUNDING * self.largest * float(linalg.dot(action, action)):
+            return True
+        weight = 1.0 / (1.0 + gain)
+        self.inverse.add(prediction.solved, weight)
+        # A new array, not an update in place: decisions already handed out may still refer to the old one.
+        self.center = linalg.axpy(prediction.solved, self.center.copy(), a=weight * surprise)
+        self.residual += weight * surprise * surprise
+        return False
+
+    def upkeep(self, lost: bool, evidence: Evidence) -> None:
+        """Count a reward that the evidence holds by now, and make everything anew where that is due.
+
+        A fresh factorization every 4d rewards costs a small part of what the updates themselves cost, and keeps their
+        rounding at that of 4d steps.
+        """
+        self.since_repair += 1
+        patience = max(256, 4 * len(self.center))
         if self.since_repair >= (min(patience, evidence.count // 16) if lost else patience):
             self.repair(evidence)
 
     def turn(self, span: Array, inside: float, outside: float, evidence: Evidence) -> None:
         """Change W to λ_in inside the span of orthonormal columns and λ_out outside."""
-        before, weight_before = self.span, self.outside - self.inside
-        if outside != self.outside or (before is None and self.inside != self.outside):
+        if outside != self.outside:
             self.span, self.inside, self.outside = span, inside, outside
             self.repair(evidence)
             return
         # What is added comes first, so that Z stays positive definite on the way.
-        if before is not None:
-            self._reweigh(before, weight_before)
+        if self.span is not None:
+            self._reweigh(self.span, self.outside - self.inside)
         self._reweigh(span, inside - outside)
         self.span, self.inside = span, inside
         self.since_repair += 2 * span.shape[1]

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief import radius as radii
-from eigenbandits.belief.base import Belief, Models, View
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, View
+from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 
 
-class Sketched(Belief):
+class Sketched(RidgeBelief):
     """‖θ − θ̃‖_Z̃ ≤ Ω̃ with Z̃ = SᵀS + aI, S a sketch of at most 2ℓ rows of the chosen actions.
 
     Frequent directions (Liberty 2013): when the 2ℓ rows are full, the squared singular values are lowered by the
@@ -51,18 +52,15 @@ class Sketched(Belief):
         radius: str | float = "logdet",
         action_bound: float | None = None,
     ) -> None:
-        self.noise = inputs.number(noise, "noise", least=0.0)
+        super().__init__(noise, theta_bound, ridge, delta)
         self.size = inputs.whole(size, "size")
-        self.theta_bound = inputs.number(theta_bound, "theta_bound", above=0.0)
-        self.ridge = inputs.number(ridge, "ridge", above=0.0)
-        self.delta = inputs.probability(delta, "delta")
         self.compensate = bool(compensate)
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", ("logdet",) if compensate else ("logdet", "paper"))
         else:
-            inputs.number(radius, "radius", least=0.0)
+            inputs.size(radius, "radius", zero=True)
         self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.number(action_bound, "action_bound", above=0.0)
+        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.rows: Array = np.zeros((0, 0))
         self.fill = 0
         self.lost = 0.0
@@ -71,7 +69,7 @@ class Sketched(Belief):
         self.largest_norm = 0.0
         self._solver: _Solver | None = None
 
-    def start(self, dim: int, scale: float = 1.0) -> None:
+    def start(self, dim: int) -> None:
         """Lay out the sketch; a sketch of d rows or more would lose nothing, so it never has more."""
         self.rows = np.zeros((2 * min(self.size, dim), dim))
         self.moment = np.zeros(dim)
@@ -106,7 +104,7 @@ class Sketched(Belief):
             self._solver = _Solver(self.rows[: self.fill], level, self.moment)
         return self._solver
 
-    def omega(self) -> float:
+    def omega(self, offered: float = 0.0) -> float:
         """Return the radius: see `Ambient`, with what the sketch lost taken into account.
 
         With V = Σ + λI, Z̃ ⪯ V ⪯ Z̃ + ρI without compensation gives ‖Xη‖_{Z̃⁻¹} ≤ √(1 + ρ/λ) ‖Xη‖_{V⁻¹} and a
@@ -122,7 +120,7 @@ class Sketched(Belief):
                 delta=self.delta,
                 theta_bound=self.theta_bound,
                 ridge=ridge,
-                action_bound=self.largest_norm if self.action_bound is None else self.action_bound,
+                action_bound=self.action_bound or max(self.largest_norm, offered),
                 dim=dim,
                 rows=len(self.rows),
                 lost=lost,
@@ -135,11 +133,15 @@ class Sketched(Belief):
         bias = self.theta_bound * max(ridge, lost - ridge) / float(np.sqrt(ridge))
         return noise * float(np.sqrt(1.0 + lost / ridge)) + bias
 
-    def view(self, lifted: Array, dim: int, frame: Frame | None, round_: int) -> SketchedView:
+    def view(self, lifted: Array) -> SketchedView:
         """Look at the sketched ellipsoid through a decision set."""
-        if self.radius == "paper" and self.action_bound is None:
-            self.largest_norm = max(self.largest_norm, float(np.sqrt(np.square(lifted).sum(axis=1).max())))
-        return SketchedView(self.solver(), lifted, self.omega(), dim)
+        offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
+        return SketchedView(self.solver(), lifted, self.omega(offered), self.noise, offered)
+
+    def note(self, finding: Finding | None) -> None:
+        """Keep the largest norm offered."""
+        if finding is not None:
+            self.largest_norm = max(self.largest_norm, finding.largest_norm)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
@@ -148,7 +150,8 @@ class Sketched(Belief):
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and what the sketch has lost."""
-        return {"rewards_learned": self.count, "radius_ambient": self.omega(), "sketch_loss": self.lost}
+        known = {"rewards_learned": self.count, "noise": self.noise}
+        return known | {"radius_ambient": self.omega(), "sketch_loss": self.lost}
 
 
 class _Solver:
@@ -179,15 +182,20 @@ class _Solver:
 class SketchedView(View):
     """The sketched ellipsoid through one decision set."""
 
-    def __init__(self, solver: _Solver, lifted: Array, omega: float, dim: int) -> None:
+    def __init__(self, solver: _Solver, lifted: Array, omega: float, noise: float, offered: float = 0.0) -> None:
         self.solver = solver
         self.lifted = lifted
         self.omega = omega
-        self._dim = dim
+        self._noise = noise
+        self._offered = offered
 
     def part(self, start: int, stop: int) -> SketchedView:
         """Return the view through some of the actions."""
-        return SketchedView(self.solver, self.lifted[start:stop], self.omega, self._dim)
+        return SketchedView(self.solver, self.lifted[start:stop], self.omega, self._noise, self._offered)
+
+    def finding(self, index: int) -> Finding | None:
+        """Return the largest norm offered, where it counts."""
+        return Finding(largest_norm=self._offered) if self._offered else None
 
     def estimates(self) -> Array:
         """Return xᵀθ̃."""
@@ -202,22 +210,23 @@ class SketchedView(View):
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give θ̃ + Ω̃ Z̃⁻¹x/‖x‖_{Z̃⁻¹}."""
-        solver, omega, dim, action = self.solver, self.omega, self._dim, self.lifted[index].copy()
+        solver, omega, action = self.solver, self.omega, self.lifted[index].copy()
 
         def model() -> Array:
             solved = solver.solve(action[None])[0]
             width = float(np.sqrt(max(float(action @ solved), 0.0)))
-            return np.asarray((solver.center + (omega / width * solved if width > 0.0 else 0.0))[:dim])
+            return np.asarray(solver.center + (omega / width * solved if width > 0.0 else 0.0))
 
         return model
 
     def believer(self) -> Callable[[], Array]:
         """Give θ̃."""
-        center, dim = self.solver.center, self._dim
-        return lambda: center[:dim]
+        center = self.solver.center
+        return lambda: center
 
-    def posterior(self, count: int, scale: float, rng: np.random.Generator) -> Models:
-        """Return draws from N(θ̃, scale² Z̃⁻¹)."""
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from N(θ̃, scale² Z̃⁻¹), with the noise R for the scale where none is given."""
+        scale = self._noise if scale is None else scale
         return self._models(scale * self.solver.root(rng.standard_normal((count, self.lifted.shape[1]))))
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
@@ -227,6 +236,6 @@ class SketchedView(View):
         return self._models(self.omega * self.solver.root(normal))
 
     def _models(self, deviations: Array) -> Models:
-        center, dim = self.solver.center, self._dim
+        center = self.solver.center
         values = (center + deviations) @ self.lifted.T
-        return Models(values, lambda index: (center + deviations[index])[:dim])
+        return Models(values, lambda index: center + deviations[index])

@@ -104,7 +104,7 @@ def target_probabilities(log: Log, target: Any, draws: int) -> Iterator[Array]:
 
 
 def _policy_probabilities(log: Log, policy: Policy, draws: int) -> Iterator[Array]:
-    """Ask a copy of the policy, put back to its state after every choice, for its choices."""
+    """Ask a copy of the policy, put back to its state after every event, for its choices."""
     from eigenbandits import files
 
     frozen = files.from_bytes(files.to_bytes(policy), "the policy")
@@ -112,15 +112,15 @@ def _policy_probabilities(log: Log, policy: Policy, draws: int) -> Iterator[Arra
     for event in range(len(log)):
         actions = log.decision_set(event)
         counts = np.zeros(len(actions))
-        for _ in range(draws):
-            decision = frozen.choose(actions)
-            luck = frozen.rng.bit_generator.state
-            frozen.restore(state)
-            # The belief is held, but the next draw must not repeat the last one.
-            frozen.rng.bit_generator.state = luck
+        for draw in range(draws):
+            decision = frozen.choose(actions, observe=draw == 0)
             counts[decision.index] += 1.0
             if decision.propensity is None:
                 break
+        luck = frozen.rng.bit_generator.state
+        frozen.restore(state)
+        # The policy is put back, but the next event's draws must not repeat these.
+        frozen.rng.bit_generator.state = luck
         yield counts / counts.sum()
 
 

@@ -24,7 +24,7 @@ from eigenbandits.algorithms import (
 from eigenbandits.environments import Environment, Instance, Round
 from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.jobs import Progress, spread
-from eigenbandits.lab.run import Learner, run
+from eigenbandits.lab.run import Learner, flat, run
 from eigenbandits.lab.tables import aligned, bootstrap_band, percent, standard_error
 
 LineUp = Callable[[Instance, int], Mapping[str, Callable[[], Learner]]]
@@ -66,7 +66,6 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
     known: dict[str, Any] = {"noise": noise, "seed": seed}
     paper: dict[str, Any] = known | {
         "rank": rank,
-        "outside": "cut",
         "projection_error": "theorem",
         "structure": instance.structure,
         "action_bound": instance.action_bound,
@@ -75,7 +74,7 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
     }
     return {
         "PSLB": lambda: PSLB(**known),
-        "PSLB, rank told": lambda: PSLB(**known, rank=rank, outside="cut"),
+        "PSLB, rank told": lambda: PSLB(**known, rank=rank),
         "PSLB, paper, general": lambda: PSLB(**paper, radius="general"),
         "PSLB, paper, worst case": lambda: PSLB(**paper, radius="worst-case"),
         "OFUL": lambda: OFUL(**known),
@@ -167,7 +166,7 @@ def _play(job: _Job) -> Play:
         share=1.0 - float(trace.regret[-1]) / watched.best if watched.best > 0.0 else float("nan"),
         seconds=float(trace.seconds.mean()),
         pass_seconds=float(np.median(watched.passes)),
-        rank=None if diagnose is None else diagnose().get("rank"),
+        rank=None if diagnose is None else flat(diagnose()).get("rank"),
     )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from eigenbandits import theory
 from eigenbandits.algorithms import OFUL, PSLB, Random
-from eigenbandits.belief import Both, Graded
+from eigenbandits.belief import Both
+from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability, whole
@@ -23,7 +24,7 @@ from eigenbandits.subspace.error import estimated_error, subspace_distance
 
 PLAYERS = ("PSLB", "OFUL", "Random")
 # How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four where both count.
-GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4, "C_g": 4}
+GRANTED = {"C_d": 1, "C_p": 3, "C_m": 4}
 # Small enough that the estimate is never cut off at 1, so that its size without a factor can be read from it.
 _TINY = 1e-9
 
@@ -31,8 +32,7 @@ _TINY = 1e-9
 class Bound(NamedTuple):
     """One confidence set: which, with which radius, with ε from where, and whether δ is spent over the rounds.
 
-    C_d is the ambient set, C_p that of projections, C_m the projected set, C_g the set in the whole space that doubts
-    what lies outside the subspace (`belief.Graded`).
+    C_d is the ambient set, C_p that of projections, C_m the projected set.
     """
 
     set: str
@@ -121,7 +121,6 @@ class Witness:
         self.watched = PSLB(
             noise=instance.noise,
             rank=instance.basis.shape[1] if settings.rank == "told" else "auto",
-            outside="cut",
             theta_bound=instance.theta_bound,
             action_bound=instance.action_bound,
             delta=settings.delta,
@@ -131,9 +130,6 @@ class Witness:
         belief, pca = self.watched.belief, self.watched.subspace
         assert isinstance(belief, Both) and isinstance(pca, PCA)
         self.ambient, self.projected, self.pca = belief.ambient, belief.projected, pca
-        # With δ spent over the rounds the graded set has other ridges, so that there are two of them.
-        known = (instance.noise, instance.theta_bound, settings.delta)
-        self.graded = {anytime: Graded(*known, anytime=anytime) for anytime in (False, True)}
         self.met = 0
         self.player: Policy = self.watched
         if settings.play == "OFUL":
@@ -144,19 +140,15 @@ class Witness:
     def choose(self, actions: Array) -> Decision:
         """Look at the sets as they stand when the choice is made."""
         decision = self.watched.choose(actions)
-        if self.watched.round == 1:
-            for graded in self.graded.values():
-                graded.start(actions.shape[1], self.watched.subspace.scale)
         if self.instance.action_bound is None:
-            self.ambient.evidence.note_norms(actions)
+            evidence = self.ambient.evidence
+            evidence.largest_norm = max(evidence.largest_norm, largest_norm(actions))
         self._look()
         return decision if self.player is self.watched else self.player.choose(actions)
 
     def learn(self, decision: Decision, reward: float) -> None:
         """Teach everyone the same reward."""
         self.watched.learn(decision, reward)
-        for graded in self.graded.values():
-            graded.learn(decision.action, reward)
         self.gram += np.multiply.outer(decision.action, decision.action)
         if self.player is not self.watched:
             self.player.learn(decision, reward)
@@ -167,7 +159,7 @@ class Witness:
 
     def _look(self) -> None:
         theta, ambient, projected = self.instance.theta, self.ambient, self.projected
-        distance = self._distance(theta - ambient.center, ambient.penalty)
+        distance = self._distance(theta - ambient.center, ambient.ridge)
         for radius in ("logdet", "paper"):
             self._note(Bound("C_d", radius, "none"), distance, ambient.omega(radius))
         frame = self.watched.subspace.current()
@@ -176,16 +168,12 @@ class Witness:
             self._meet(frame)
         # ‖φ‖_B in the subspace is ‖V̂φ‖_Z in the whole space.
         basis = frame.directions
-        in_subspace = self._distance(basis @ (basis.T @ theta - projected.ellipse(frame).center), projected.penalty)
-        # Centre and shape do not depend on ε, nor for C_m on how δ is spent; the radii do.
-        for anytime, graded in self.graded.items():
+        in_subspace = self._distance(basis @ (basis.T @ theta - projected.ellipse(frame).center), projected.ridge)
+        # Center and shape do not depend on ε, nor on how δ is spent; the radii do.
+        for anytime in (False, True):
             projected.anytime = anytime
-            gap, lower = theta - graded.center, np.tril(graded.precision())
-            in_graded = _root(float(2.0 * (gap @ lower @ gap) - np.diagonal(lower) @ gap**2))
             for source, error in self._errors(frame, anytime).items():
-                graded.error = error
                 self._note(Bound("C_p", "", source, anytime), self.tilt, error, vacuous=error >= 1.0)
-                self._note(Bound("C_g", "graded", source, anytime), in_graded, graded.omega())
                 for radius in RADII:
                     bound = projected.beta(replace(frame, error=error), self.watched.round, radius)
                     self._note(Bound("C_m", radius, source, anytime), in_subspace, bound)
@@ -194,8 +182,6 @@ class Witness:
     def _meet(self, frame: Frame) -> None:
         """Take note of a new frame: how far it is from the truth, and how far it thinks that it may be."""
         self.met = frame.version
-        for graded in self.graded.values():
-            graded.adopt(frame)
         assert frame.spectrum is not None
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         self.tilt = subspace_distance(frame.directions, self.instance.basis)
@@ -251,16 +237,13 @@ def _watch(job: tuple[Settings, int]) -> Sighting:
 def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any]]:
     """Return one row for each set: how often it was left, what is granted, and how loose it is.
 
-    `limit` is what is granted plus three standard errors of a share of that size; both are None for a set that claims
-    nothing.
+    `limit` is what is granted plus three standard errors of a share of that size.
     """
     runs = len(sightings)
     rows = []
     for key in sightings[0].nearest:
         nearest = np.array([sighting.nearest[key] for sighting in sightings])
         left = int(np.count_nonzero(nearest > 1.0))
-        # Without `anytime` the graded set claims nothing: its radius leaves out ε, and is a bonus for exploring.
-        claims = key.set != "C_g" or key.anytime
         granted = min(1.0, GRANTED[key.set] * delta)
         loose = float(np.median([sighting.looseness[key] for sighting in sightings]))
         limit = granted + 3.0 * _root(granted * (1.0 - granted) / runs)
@@ -270,9 +253,9 @@ def summarise(sightings: Sequence[Sighting], delta: float) -> list[dict[str, Any
                 "runs": runs,
                 "left": left,
                 "share": left / runs,
-                "granted": granted if claims else None,
-                "limit": limit if claims else None,
-                "holds": left / runs <= limit if claims else None,
+                "granted": granted,
+                "limit": limit,
+                "holds": left / runs <= limit,
                 "bound_over_truth": loose if math.isfinite(loose) else None,
                 "nearest": float(nearest.max()),
             }

@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from eigenbandits.centering import Centering
 from eigenbandits.environments import LowRank
 from eigenbandits.inputs import Array
 from eigenbandits.lab.tables import aligned, percent
@@ -76,15 +77,17 @@ def look(job: tuple[Case, int]) -> Sight:
     rng = np.random.default_rng(seed)
     sets = _sets(case, seed, rng)
     center = "mean" if case.environment.mean else "none"
-    whole, halves = PCA(rank, center=center), (PCA(rank, center=center), PCA(rank, center=center))
+    centering = Centering(center)
+    centering.start(sets[0])
+    whole, halves = PCA(rank), (PCA(rank), PCA(rank))
     ranks: dict[str, list[int]] = {name: [] for name in (EDGE, GAP, THRESHOLD, PARALLEL)}
     errors: dict[str, list[float]] = {SPECTRAL: [], HALVES: []}
     truth: list[float] = []
     for pca in (whole, *halves):
-        pca.start(sets[0])
+        pca.start(sets[0].shape[1], centering.intercept, centering.around_mean)
     for t, actions in enumerate(sets, start=1):
-        whole.observe(actions)
-        halves[t % 2].observe(actions)
+        for pca in (whole, halves[t % 2]):
+            pca.observe(actions, centering.center_of(actions))
         frame = whole.frame()
         if t not in MOMENTS:
             continue

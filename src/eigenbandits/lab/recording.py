@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenbandits.environments.base import Instance, Round
 from eigenbandits.inputs import Array, one_of, whole
-from eigenbandits.lab.run import Trace
+from eigenbandits.lab.run import Trace, flat
 from eigenbandits.lab.words import LabError, check_names
 
 # Above this many numbers (256 MB) the decision sets of the exam are drawn anew each time instead of being held.
@@ -107,7 +107,7 @@ class Watched:
         if self._record.diagnostics and own is not None:
             found |= {
                 name: float(value)
-                for name, value in own().items()
+                for name, value in flat(own()).items()
                 if isinstance(value, bool | int | float | np.number | np.bool_) and name not in _NOT_RECORDED
             }
             found |= true_projection_error(self.policy, self._instance)

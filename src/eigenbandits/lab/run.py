@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.environments.base import Environment, Instance
 from eigenbandits.environments.replay import LoggedRound
 from eigenbandits.inputs import Array, whole
@@ -20,7 +21,7 @@ class Learner(Protocol):
     """What `run` asks of a policy.
 
     A policy that must know the truth (an oracle) also has ``reveal(instance)``, which is called before the
-    first round. One that is asked for diagnostics has ``diagnostics()``, which gives a mapping.
+    first round. One that is asked for diagnostics has ``diagnostics()``, which gives `Diagnostics` or a mapping.
     """
 
     def choose(self, actions: Array, /) -> Any:
@@ -189,8 +190,12 @@ def _restore(policy: Any, state: dict[str, Any] | None) -> None:
 
 
 def _diagnose(policy: Any) -> Mapping[str, Any]:
-    result: Mapping[str, Any] = policy.diagnostics()
-    return result
+    return flat(policy.diagnostics())
+
+
+def flat(found: Diagnostics | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a policy tells about itself as one mapping; policies from elsewhere may give one themselves."""
+    return found.as_dict() if isinstance(found, Diagnostics) else found
 
 
 def _name(thing: object) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from eigenbandits import inputs
-from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import View
-from eigenbandits.rules import sampled_ambient
 from eigenbandits.rules.base import Choice, Rule
 
 # Values of models for actions that are looked at in one go: a megabyte, which stays in the cache.
@@ -28,16 +27,17 @@ class SampledOptimism(Rule):
         How many models are drawn in each round.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("boundary",)
+
     def __init__(self, samples: int = 1000) -> None:
         self.samples = inputs.whole(samples, "samples")
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose the favourite of the most optimistic model drawn."""
-        draw = partial(sampled_ambient.boundary, view) if isinstance(view, AmbientView) else view.boundary
+        """Choose the favorite of the most optimistic model drawn."""
         together = max(1, _VALUES // size)
         best: Choice | None = None
         for start in range(0, self.samples, together):
-            models = draw(min(together, self.samples - start), rng)
+            models = view.boundary(min(together, self.samples - start), rng)
             which, index = np.unravel_index(int(models.values.argmax()), models.values.shape)
             row, chosen = int(which), int(index)
             upper = float(models.values[row, chosen])
@@ -46,4 +46,4 @@ class SampledOptimism(Rule):
         assert best is not None
         # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
         model = best.model()
-        return Choice(best.index, best.upper, lambda: model)
+        return Choice(best.index, best.upper, lambda: model, view.finding(best.index))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from eigenbandits.serve.catalogue import Catalogue
 from eigenbandits.serve.journal import Head, Journal
 from eigenbandits.serve.sets import AskedSet, Inline, decode
 from eigenbandits.serve.specs import Spec
-from eigenbandits.subspace.base import Subspace
 
 DECIDE, LEARN, EXPIRE = "decide", "learn", "expire"
 # Open decisions are kept in memory up to this many bytes for each policy; older ones are read from the log again.
@@ -76,11 +74,13 @@ class Hosted:
         policy = self.policy
         first = policy.round + 1
         due = [self._due(first + i) for i in range(len(arrays))]
-        with _shown(policy.subspace, due):
-            return [policy.choose(arrays[0])] if len(arrays) == 1 else policy.choose_many(arrays)
+        if len(arrays) == 1:
+            return [policy.choose(arrays[0], observe=due[0])]
+        return policy.choose_many(arrays, observe=due)
 
     def _due(self, number: int) -> bool:
-        return number <= self.spec.observe_after or number % self.spec.observe_every == 0
+        # The first set is always shown: there is no subspace to choose in before.
+        return number <= max(self.spec.observe_after, 1) or number % self.spec.observe_every == 0
 
     def learn(self, decisions: Sequence[Decision], rewards: Sequence[float]) -> None:
         """Take in the rewards of some decisions."""
@@ -93,8 +93,8 @@ class Hosted:
 
     def remember(self, number: int, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
-        self._open[number] = Decision(decision.index, decision.action, decision.round, 0.0, 0.0, center=decision.center)
-        vectors = 1 if decision.center is None else 2
+        self._open[number] = Decision(decision.index, decision.action, decision.round, 0.0, 0.0, lifted=decision.lifted)
+        vectors = 1 if decision.lifted is decision.action else 2
         if len(self._open) * (8 * vectors * len(decision.action) + _OVERHEAD) > _REMEMBERED:
             self._open.popitem(last=False)
 
@@ -117,15 +117,19 @@ class Hosted:
 
     def decision(self, asked: AskedSet, chosen: int) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
-        center = None
-        if self.policy.subspace.by_set:
+        centering = self.policy.centering
+        action = np.array(asked.row(self.catalogue, chosen), dtype=self.policy.dtype)
+        if centering.by_set:
             if isinstance(asked, Inline) and asked.chosen_only:
                 raise Unrepeatable("a decision that was pruned is to be learned from")
             actions = inputs.as_actions(asked.actions(self.catalogue), self.dim, dtype=self.policy.dtype)
-            center = self.policy.subspace.set_center(actions)
-        action = np.array(asked.row(self.catalogue, chosen), dtype=self.policy.dtype)
+            row = centering.lift(actions)[0][chosen]
+        else:
+            row = centering.lift_vectors(action)
         action.flags.writeable = False
-        return Decision(chosen, action, 0, 0.0, 0.0, center=center)
+        lifted = row.astype(np.float64)
+        lifted.flags.writeable = False
+        return Decision(chosen, action, 0, 0.0, 0.0, lifted=lifted)
 
     # The log, read again
 
@@ -182,26 +186,6 @@ class Hosted:
             "expired": head.expired,
             "pending": head.pending,
         }
-
-
-@contextmanager
-def _shown(subspace: Subspace, due: list[bool]) -> Iterator[None]:
-    """Let a subspace see only those of the coming decision sets that are due."""
-    if all(due):
-        yield
-        return
-    observe: Callable[[Any], None] = subspace.observe
-    coming = iter(due)
-
-    def sparing(actions: Any) -> None:
-        if next(coming):
-            observe(actions)
-
-    vars(subspace)["observe"] = sparing
-    try:
-        yield
-    finally:
-        del vars(subspace)["observe"]
 
 
 def parts(sets: Sequence[AskedSet], catalogue: Catalogue | None, dim: int) -> Iterator[slice]:

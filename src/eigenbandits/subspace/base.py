@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg
+from eigenbandits import kernels, linalg
 from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
-CENTERS = ("none", "mean", "set", "differences")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,86 +97,50 @@ class Frame:
 
 
 class Subspace(Component):
-    """Base of the subspace axis.
+    """Base of the subspace axis: it *observes* every action it is shown, rewarded or not, and gives its `frame`."""
 
-    A subspace *lifts* actions: it takes off the reference that `center` asks for and, where that has an intercept, adds
-    its coordinate, so that a reward xᵀθ* stays linear in what beliefs see. It *observes* every action it
-    is shown, rewarded or not, and gives its `frame`.
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "intercept", "around_mean", "seen", "sets")
+    # Whether directions can be found around the running mean of all actions.
+    finds_around_mean: ClassVar[bool] = True
 
-    Parameters
-    ----------
-    center
-        "none": actions are taken as they are. "mean": directions are found around the running mean of all actions,
-        and an intercept stands for what the mean earns. "set": each decision set is taken relative to its own mean,
-        which leaves the differences between its actions, all that a choice needs, and an intercept for the rest.
-        "differences": the same without an intercept, for rewards that are near zero for the average action of a set,
-        such as 1 for the one right answer among many and 0 for the others.
-    """
-
-    _state_names: ClassVar[tuple[str, ...]] = ("dim", "scale", "intercept", "reference", "seen", "sets")
-
-    def __init__(self, center: str = "none") -> None:
-        self.center = inputs.one_of(center, "center", CENTERS)
-        # Whether lifted actions have an intercept's coordinate.
-        self.has_intercept = center in ("mean", "set")
-        # Whether each decision set has a centre of its own, so that a vector means nothing without its set.
-        self.by_set = center in ("set", "differences")
+    def __init__(self) -> None:
         self.dim: int | None = None
-        self.scale = 1.0
         self.intercept = 0.0
-        self.reference: Array | None = None
+        self.around_mean = False
         self.seen = 0
         self.sets = 0
 
     @property
-    def lifted_dim(self) -> int:
-        """Length D of a lifted action."""
-        assert self.dim is not None
-        return self.dim + self.has_intercept
+    def ready(self) -> bool:
+        """Whether there is a frame to choose with even if nothing more is observed."""
+        return True
 
-    def start(self, actions: Array) -> None:
-        """Fix the dimension, and the reference and scale of the intercept, at the first vectors seen."""
-        self.dim = actions.shape[1]
-        mean = actions.mean(axis=0)
-        whole = _root_mean_square(actions)
-        # What tells actions apart is how they differ from their mean, so that is the size that counts; a set of one,
-        # or of equals, has only its norm to show.
-        count = len(actions)
-        spread = _root_mean_square(actions - mean) * math.sqrt(count / (count - 1)) if count > 1 else 0.0
-        self.scale = spread if spread > 1e-6 * whole else whole
-        if self.scale == 0.0:
-            self.scale = 1.0
-        if not self.has_intercept:
-            return
-        # κ is of the size of an action, so that one ridge and one bound S suit it as well as the rest of θ.
-        self.intercept = whole if whole > 0.0 else 1.0
-        if self.center == "mean":
-            # Any fixed reference will do: the frame corrects for the running mean. The first set's mean keeps later
-            # sums from losing their digits under a large common mean; where it may be chance it would only give all
-            # rewards an offset that they do not have.
-            large = float(np.linalg.norm(mean)) > 2.0 * spread / math.sqrt(count)
-            self.reference = mean if large else None
+    def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
+        """Lay out the subspace for actions of length `dim`.
 
-    def set_center(self, actions: Array) -> Array | None:
-        """Return what is taken off the actions of one decision set, or None."""
-        if self.by_set:
-            return np.asarray(actions.mean(axis=0))
-        return self.reference
+        Parameters
+        ----------
+        dim
+            d.
+        intercept
+            κ, the intercept's coordinate of lifted actions, or 0 where they have none.
+        around_mean
+            Whether directions are found around the running mean of all actions.
+        """
+        self.dim = dim
+        self.intercept = intercept
+        self.around_mean = around_mean
 
-    def lift(self, actions: Array, center: Array | None) -> Array:
-        """Return one action or many, (…, D), as beliefs see them; `center` is what `set_center` gave for their set."""
-        if not self.has_intercept:
-            return actions if center is None else np.subtract(actions, center, dtype=actions.dtype)
-        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
-        if center is None:
-            lifted[..., :-1] = actions
-        else:
-            np.subtract(actions, center, out=lifted[..., :-1], casting="same_kind")
-        lifted[..., -1] = self.intercept
-        return lifted
+    def observe(self, actions: Array, center: Array | None = None) -> None:
+        """Take note of one decision set's vectors, or of a catalogue's, rewarded or not.
 
-    def observe(self, actions: Array) -> None:
-        """Take note of one decision set's vectors, or of a catalogue's, rewarded or not."""
+        Parameters
+        ----------
+        actions
+            The vectors (K, d) as they were offered.
+        center
+            What was taken off them (d,), if anything was.
+        """
         self.seen += actions.shape[0]
         self.sets += 1
 
@@ -192,13 +154,4 @@ class Subspace(Component):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return what is worth telling a person."""
-        return {"vectors_seen": self.seen, "decision_sets_seen": self.sets, "center": self.center}
-
-
-def _root_mean_square(vectors: Array) -> float:
-    """Return the root of the mean squared norm; by way of the largest number, so that no square over- or underflows."""
-    largest = float(np.abs(vectors).max())
-    if largest == 0.0:
-        return 0.0
-    scaled = vectors / largest
-    return largest * math.sqrt(float(np.einsum("ij,ij->", scaled, scaled)) / len(vectors))
+        return {"vectors_seen": self.seen, "decision_sets_seen": self.sets}

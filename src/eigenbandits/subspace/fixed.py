@@ -22,8 +22,6 @@ class Known(Subspace):
         (d, m) matrix with linearly independent columns; they are made orthonormal.
     projection_error
         Bound on ‖P̂ − P‖₂; 0 says that the subspace is exact.
-    center
-        See `Subspace`.
 
     Examples
     --------
@@ -31,8 +29,8 @@ class Known(Subspace):
     [[1.0], [0.0]]
     """
 
-    def __init__(self, basis: ArrayLike, projection_error: float = 0.0, center: str = "none") -> None:
-        super().__init__(center)
+    def __init__(self, basis: ArrayLike, projection_error: float = 0.0) -> None:
+        super().__init__()
         self.basis = basis
         self.projection_error = inputs.number(projection_error, "projection_error", least=0.0)
         matrix = inputs.as_actions(basis, None, what="basis")
@@ -42,13 +40,11 @@ class Known(Subspace):
             raise ValueError("basis has linearly dependent columns; expected (d, m) with m independent columns.")
         self._directions = np.asarray(directions * np.sign(np.diagonal(triangle)))
 
-    def start(self, actions: Array) -> None:
+    def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
         """Check that the actions live in the space of the basis."""
-        if actions.shape[1] != self._directions.shape[0]:
-            raise ValueError(
-                f"actions has vectors of length {actions.shape[1]}; the basis has {self._directions.shape[0]} rows."
-            )
-        super().start(actions)
+        if dim != self._directions.shape[0]:
+            raise ValueError(f"actions has vectors of length {dim}; the basis has {self._directions.shape[0]} rows.")
+        super().start(dim, intercept, around_mean)
 
     def frame(self) -> Frame:
         """Return the known subspace."""
@@ -69,18 +65,17 @@ class RandomProjection(Subspace):
 
     _state_names: ClassVar[tuple[str, ...]] = (*Subspace._state_names, "matrix")
 
-    def __init__(self, rank: int, seed: int | None = None, center: str = "none") -> None:
-        super().__init__(center)
+    def __init__(self, rank: int, seed: int | None = None) -> None:
+        super().__init__()
         self.rank = inputs.whole(rank, "rank")
         self.seed = seed
         self.matrix: Array | None = None
 
-    def start(self, actions: Array) -> None:
+    def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
         """Draw the projection."""
-        dim = actions.shape[1]
         if self.rank > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
-        super().start(actions)
+        super().start(dim, intercept, around_mean)
         rng = np.random.default_rng(self.seed)
         self.matrix = rng.normal(scale=self.rank**-0.5, size=(dim, self.rank))
 

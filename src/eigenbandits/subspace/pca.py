@@ -50,8 +50,6 @@ class PCA(Subspace):
         The problem's `theory.Structure`, for "theorem".
     delta
         Probability spent on the bound, for "theorem".
-    center
-        See `Subspace`.
     anytime
         Spend `delta` over the decision sets seen, 6δ/(π²t²), so that "theorem" holds for all of them at once.
     refresh
@@ -75,12 +73,11 @@ class PCA(Subspace):
         projection_error: str | float = "estimated",
         structure: theory.Structure | None = None,
         delta: float = 0.01,
-        center: str = "none",
         refresh: str = "lazy",
         growth: float = 0.1,
         anytime: bool = False,
     ) -> None:
-        super().__init__(center)
+        super().__init__()
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
         if isinstance(projection_error, str):
             inputs.one_of(projection_error, "projection_error", ("estimated", "theorem"))
@@ -111,24 +108,27 @@ class PCA(Subspace):
         self.mean: Array | None = None
         self._frame: Frame | None = None
 
-    def start(self, actions: Array) -> None:
-        """Lay out the second moment for the dimension of the first vectors."""
-        dim = actions.shape[1]
+    @property
+    def ready(self) -> bool:
+        """Whether any vector was seen."""
+        return self.added > 0
+
+    def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
+        """Lay out the second moment."""
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
-        super().start(actions)
+        super().start(dim, intercept, around_mean)
         self.moment.start(dim, BLOCK)
         self.total = np.zeros(dim)
 
-    def observe(self, actions: Array) -> None:
+    def observe(self, actions: Array, center: Array | None = None) -> None:
         """Add one decision set, or a catalogue, or some of a large one, to the second moment."""
         super().observe(actions)
-        center = self.set_center(actions)
         vectors = self._worth_adding(actions)
         if center is not None:
             vectors = vectors - center
         self.added += len(vectors)
-        if self.center == "mean":
+        if self.around_mean:
             self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
         self.moment.add_rows(vectors)
         if is_sampled(self.sets):
@@ -185,15 +185,15 @@ class PCA(Subspace):
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state; files from before vectors were left out had added all that were seen."""
-        super().restore({"added": state["seen"]} | state)
+        """Take back a saved state."""
+        super().restore(state)
         self._frame = None
 
     def _find(self) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
         half = self.moment.flush()
         dim, count = len(half), self.added
-        self.mean = self.total / count if self.center == "mean" else None
+        self.mean = self.total / count if self.around_mean else None
         size = self._block_size(dim)
         if dim <= eigen.DENSE or 3 * size >= dim:
             matrix = half / count

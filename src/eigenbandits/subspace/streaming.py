@@ -36,8 +36,6 @@ class Streaming(Subspace):
         m, or "auto": the number of the block's directions that stand out of the noise.
     projection_error
         "estimated" from the spectrum, or a number.
-    center
-        "none", "set" or "differences"; a running mean would change what the sums were made of.
     growth
         How much the number of vectors grows between two steps.
     most
@@ -49,15 +47,17 @@ class Streaming(Subspace):
         *("block", "values", "sums", "energy", "used", "fresh", "version", "directions", "spectrum", "shift"),
     )
 
+    # A running mean would change what the sums were made of.
+    finds_around_mean: ClassVar[bool] = False
+
     def __init__(
         self,
         rank: int | str = "auto",
         projection_error: str | float = "estimated",
-        center: str = "none",
         growth: float = 0.25,
         most: int = 16,
     ) -> None:
-        super().__init__(inputs.one_of(center, "center", ("none", "set", "differences")))
+        super().__init__()
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
         if isinstance(projection_error, str):
             inputs.one_of(projection_error, "projection_error", ("estimated",))
@@ -78,24 +78,27 @@ class Streaming(Subspace):
         self.spectrum: Array | None = None
         self._frame: Frame | None = None
 
-    def start(self, actions: Array) -> None:
+    @property
+    def ready(self) -> bool:
+        """Whether any vector was seen."""
+        return self.used + self.fresh > 0
+
+    def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
         """Lay out the block: random directions that are fixed once for all."""
-        dim = actions.shape[1]
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
-        super().start(actions)
+        super().start(dim, intercept, around_mean)
         size = min(dim, SPARE + (self.most if self.rank == "auto" else int(self.rank)))
         self.block, _ = np.linalg.qr(np.random.default_rng(size).standard_normal((dim, size)))
         self.values = np.zeros(size)
         self.sums = np.zeros((dim, size))
 
-    def observe(self, actions: Array) -> None:
+    def observe(self, actions: Array, center: Array | None = None) -> None:
         """Add one decision set, or some of a large one, to the sums."""
         count = len(actions)
         stride = min(STRIDE, max(1, count // FEWEST))
         rows = actions[self.sets % stride :: stride]
         super().observe(actions)
-        center = actions.mean(axis=0) if self.by_set else None
         rows = rows if center is None else rows - center
         block = self.block.astype(rows.dtype, copy=False)
         self.sums += rows.T @ (rows @ block)

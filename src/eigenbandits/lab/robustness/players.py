@@ -29,12 +29,10 @@ class MeasuredPCA(PCA):
     ----------
     basis
         (d, m) orthonormal basis of the true subspace.
-    center
-        See `subspace.Subspace`.
     """
 
-    def __init__(self, basis: Array, center: str = "none") -> None:
-        super().__init__(rank=basis.shape[1], center=center)
+    def __init__(self, basis: Array) -> None:
+        super().__init__(rank=basis.shape[1])
         self.basis = basis
 
     def _error(self) -> float:
@@ -57,7 +55,7 @@ class ToldPSLB(Policy):
     def __init__(self, *, noise: float, seed: int | None = None) -> None:
         self.noise = noise
         self.seed = seed
-        self._compose(Whole(), Ambient(noise), Optimism(), seed)
+        self._compose(Whole(), Ambient(noise), Optimism(), seed=seed)
 
     def reveal(self, instance: Instance) -> None:
         """Be told the truth."""
@@ -69,7 +67,8 @@ class ToldPSLB(Policy):
         bound = instance.theta_bound if named else energy**-0.5
         large = float(mean @ mean) > _LARGE_MEAN * energy
         told = PSLB(noise=self.noise, rank=basis.shape[1], theta_bound=bound, ridge=bound**-2, seed=self.seed)
-        self._compose(MeasuredPCA(basis, "mean" if large else "none"), told.belief, told.rule, self.seed)
+        center = "mean" if large else "none"
+        self._compose(MeasuredPCA(basis), told.belief, told.rule, center=center, seed=self.seed)
 
 
 class RidgeOFUL(Policy):
@@ -87,14 +86,14 @@ class RidgeOFUL(Policy):
     def __init__(self, *, noise: float, seed: int | None = None) -> None:
         self.noise = noise
         self.seed = seed
-        self._compose(Whole(), Ambient(noise), Optimism(), seed)
+        self._compose(Whole(), Ambient(noise), Optimism(), seed=seed)
 
     def reveal(self, instance: Instance) -> None:
         """Look at the dimension and the size of the actions."""
         actions = _first_actions(instance)
         size = _size(actions)
         ridge = self.noise**2 * actions.shape[1] * size**2
-        self._compose(Whole(), Ambient(self.noise, 1.0 / size, ridge), Optimism(), self.seed)
+        self._compose(Whole(), Ambient(self.noise, 1.0 / size, ridge), Optimism(), seed=self.seed)
 
 
 def _first_actions(instance: Instance) -> Array:

@@ -12,16 +12,14 @@ from eigenbandits.lab.experiment import Experiment
 from eigenbandits.lab.recording import Record
 from eigenbandits.lab.robustness.players import RidgeOFUL, ToldPSLB
 
-PLAIN, SOFT, TOLD = "PSLB", "PSLB soft", "PSLB told"
+PLAIN, TOLD = "PSLB", "PSLB told"
 OFUL_PLAIN, OFUL_RIDGE = "OFUL", "OFUL R²d"
 ARMS, NOISE = 10, 0.5
-SOFT_POWER = 3.0
 BASE = "d=100 m=4 9×"
 TIMES_1000, TIMES_0001 = "actions × 1,000", "actions × 0.001"
 
 COLUMNS = {
     PLAIN: "told the noise and nothing else",
-    SOFT: "shrunk along the spectrum with the power 3, centred on the mean",
     TOLD: "the paper's cut, told the true rank and the true projection error",
     OFUL_PLAIN: "log-det radius, λ = 1, S = 1",
     OFUL_RIDGE: "log-det radius, λ = R²d/S², S one over the size of the actions",
@@ -94,7 +92,6 @@ def columns() -> dict[str, Any]:
     """Return the policies; all are told the noise of the environment, which is 0.5 in all of these."""
     return {
         PLAIN: PSLB(noise=NOISE),
-        SOFT: PSLB(noise=NOISE, outside=SOFT_POWER, center="mean"),
         TOLD: ToldPSLB(noise=NOISE),
         OFUL_PLAIN: OFUL(noise=NOISE),
         OFUL_RIDGE: RidgeOFUL(noise=NOISE),

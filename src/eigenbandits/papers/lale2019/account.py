@@ -28,7 +28,6 @@ STRONG = (
         "PSLB m=16",
         "PSLB scaled m=16",
         players.PSLB_PLAIN,
-        players.PSLB_SOFT,
         "ProjectedThompson",
     ),
     *(

@@ -17,7 +17,7 @@ from eigenbandits.subspace import Whole
 
 OFUL_PAPER, OFUL_SCALED, OFUL_CLOSED, OFUL_LOGDET = "OFUL", "OFUL scaled", "OFUL closed", "OFUL log-det"
 OFUL_TUNED, OFUL_TUNED_SAMPLED = "OFUL λ=R²d", "OFUL λ=R²d, sampled"
-PSLB_PLAIN, PSLB_SOFT, LONGEST = "PSLB, nothing set", "PSLB, soft", "longest action"
+PSLB_PLAIN, LONGEST = "PSLB, nothing set", "longest action"
 _PREFIX = {
     "paper": "PSLB",
     "intersection": "PSLB∩",
@@ -36,7 +36,7 @@ GROUPS = {
     "closed": "as in the appendix with optimism in closed form in the place of sampling",
     "uncentred": "as in the appendix on actions behind a ReLU, with nothing taken off",
     "scaled": "as in the appendix with λ = 1 for actions scaled to a root mean square norm of 1",
-    "others": "the soft subspace, Thompson sampling in it and in the whole space, the sketch, a sampled fitting ridge",
+    "others": "Thompson sampling in the subspace and in the whole space, the sketch, a sampled fitting ridge",
     "worst-case": "as in the appendix with the radius of the main text, which needs no matrix",
 }
 
@@ -101,7 +101,8 @@ class SampledOFUL(Policy):
         self.samples = samples
         self.center = center
         self.seed = seed
-        self._compose(Whole(center), Ambient(noise, theta_bound, ridge, delta, radius), SampledOptimism(samples), seed)
+        belief = Ambient(noise, theta_bound, ridge, delta, radius)
+        self._compose(Whole(), belief, SampledOptimism(samples), center=center, seed=seed)
 
 
 def pslb_label(rank: int, group: str = "paper") -> str:
@@ -214,7 +215,6 @@ def _others(block: Block) -> dict[str, Any]:
     noise, center = constants()["noise"], block.center
     return {
         OFUL_TUNED_SAMPLED: oful(block, ridge=_fitting(block)),
-        PSLB_SOFT: PSLB(noise=noise, outside=constants()["soft_power"]),
         "ProjectedThompson": ProjectedThompson(noise=noise, center=center),
         "LinTS": LinTS(noise=noise, propensity_draws=0, center=center),
         "SOFUL": SOFUL(noise=noise, center=center),

@@ -175,6 +175,6 @@ def _policies(block: Block, changed: dict[str, Any], constant: str) -> dict[str,
     made["OFUL"] = players.oful(block, **changed)
     if constant != "samples":
         base = players.known(block) | changed
-        made["PSLB sharp m=4"] = PSLB(rank=4, outside="cut", intersect=False, **base)
+        made["PSLB sharp m=4"] = PSLB(rank=4, intersect=False, **base)
         made["OFUL log-det"] = OFUL(**base)
     return made

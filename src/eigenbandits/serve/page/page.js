@@ -143,10 +143,6 @@ function binds(found) {
     const since = warm ? "has since decided" : "has decided";
     return [name, ` binds: the set in the subspace ${since} ${Math.round(100 * share)} % of the choices, the set in the whole space the others.${before}${against}`];
   }
-  if (found.ridge_inside !== undefined) {
-    const times = short(found.ridge_outside / found.ridge_inside);
-    return ["One set binds", `: the whole space, with what lies outside the subspace doubted ${times} times as much as what lies inside.`];
-  }
   if (found.radius_projected !== undefined) return ["One set binds", ": that in the subspace."];
   if (found.radius_ambient !== undefined) return ["One set binds", ": that in the whole space."];
   return ["No set binds", ": this policy holds none."];

@@ -64,7 +64,7 @@ def router(context: Context) -> APIRouter:
         """Return what a policy knows about itself: rank, spectrum, projection error, radii, warnings."""
 
         def look(journal: Journal) -> dict[str, Any]:
-            return engine.named(name).policy.diagnostics()
+            return engine.named(name).policy.diagnostics().as_dict()
 
         return models.Diagnostics(policy=name, diagnostics=_plain(await context.run(look)))
 

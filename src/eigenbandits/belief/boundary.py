@@ -1,0 +1,131 @@
+"""Models around an ellipsoid's center in many dimensions: factors of Z, and what a decision set can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import linalg
+from eigenbandits.belief.base import Models
+
+Array = NDArray[np.float64]
+
+# Directions of the decision set with less than this part of the largest variance are rounding.
+_ROUNDING = 1e-12
+
+
+class Root:
+    """Draws from N(0, Z), exactly, in O(d²) each.
+
+    Z = Z_s + Σ x xᵀ over the few actions since a factor of Z_s was made: a draw is that factor times a normal vector
+    plus the recent actions times normal numbers, so that a factor is made only once in d rewards.
+
+    Parameters
+    ----------
+    factor, recent
+        A factor of Z_s, and the actions since (n, D); or None.
+    precision
+        What gives the lower half of Z, where there is no factor yet.
+    floor
+        λ: no eigenvalue of Z is below it.
+    """
+
+    def __init__(
+        self, factor: Array | None, recent: Array | None, precision: Callable[[], Array], floor: float
+    ) -> None:
+        self._factor = factor
+        self._recent = recent
+        self._precision = precision
+        self._floor = floor
+        # A factor that was made here, and is worth keeping.
+        self.made: Array | None = None
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Return (D, count) draws."""
+        if self._factor is None:
+            self._factor = self.made = self._factorize()
+        draws = self._factor @ rng.standard_normal((len(self._factor), count))
+        if self._recent is not None and len(self._recent):
+            draws += self._recent.T @ rng.standard_normal((len(self._recent), count))
+        return np.asarray(draws)
+
+    def _factorize(self) -> Array:
+        matrix = self._precision()
+        try:
+            return np.asarray(np.linalg.cholesky(matrix))
+        except np.linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(matrix, UPLO="L")
+            return np.asarray(vectors * np.sqrt(np.maximum(values, self._floor)))
+
+
+def models(lifted: Array, estimates: Array, center: Array, deviations: Array) -> Models:
+    """Return the models center + deviation for each column of deviations."""
+    values = estimates + linalg.project(lifted, deviations).T
+    return Models(values, lambda index: center + deviations[:, index])
+
+
+def boundary(
+    lifted: Array,
+    estimates: Array,
+    center: Array,
+    omega: float,
+    inverse: linalg.SymmetricSum,
+    root: Root,
+    count: int,
+    rng: np.random.Generator,
+) -> Models:
+    """Return models spread evenly over the boundary of the ellipsoid ‖θ − θ̂‖_Z ≤ Ω.
+
+    A model is θ̂ + Ω Z^{-1/2}u with u even on the sphere, u = g/‖g‖ for a normal g. The values that it gives to the K
+    actions depend only on the part of g in the span of the Z^{-1/2}x, which is normal in at most K dimensions, and on
+    ‖g‖, whose other part is a chi-square number. So where K < D `count` models cost O(Kd² + count·K²) in the place of
+    O(count·d²). The rest of a model is drawn when it is asked for, which costs O(d²).
+
+    Parameters
+    ----------
+    lifted, estimates
+        The actions (K, D), and xᵀθ̂ for each.
+    center, omega, inverse, root
+        θ̂, Ω, Z⁻¹ and draws from N(0, Z).
+    """
+    size, dim = lifted.shape
+    if size >= dim:
+        draws = root.draw(count, rng)
+        deviations = inverse.times_columns(draws)
+        lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", draws, deviations), np.finfo(float).tiny))
+        return models(lifted, estimates, center, omega * deviations / lengths)
+    solved, values, vectors = _seen(lifted.astype(np.float64, copy=False), inverse)
+    normal = rng.standard_normal((count, len(values)))
+    unseen = rng.chisquare(dim - len(values), count)
+    lengths = np.sqrt(np.einsum("ij,ij->i", normal, normal) + unseen)
+    steps = omega * normal / lengths[:, None]
+    promised = estimates + steps @ (vectors * np.sqrt(values)).T
+
+    def model(index: int) -> Array:
+        # Z⁻¹XᵀE v^{-1/2}: its columns are orthonormal in the metric of Z and span what the actions see.
+        frame = solved @ (vectors / np.sqrt(values))
+        rest = omega * float(np.sqrt(unseen[index])) / float(lengths[index])
+        return np.asarray(center + frame @ steps[index] + rest * _unseen(inverse, root, frame, rng))
+
+    return Models(promised, model)
+
+
+def _seen(actions: Array, inverse: linalg.SymmetricSum) -> tuple[Array, Array, Array]:
+    """Return Z⁻¹Xᵀ (D, K), and the eigenvalues and eigenvectors of XZ⁻¹Xᵀ that are more than rounding."""
+    solved = inverse.times_columns(actions.T)
+    shape = actions @ solved
+    values, vectors = np.linalg.eigh(0.5 * (shape + shape.T))
+    kept = values > _ROUNDING * max(float(values[-1]), np.finfo(float).tiny)
+    return solved, values[kept], vectors[:, kept]
+
+
+def _unseen(inverse: linalg.SymmetricSum, root: Root, frame: Array, rng: np.random.Generator) -> Array:
+    """Return a direction that no action sees, even in the metric of Z and of length 1 there."""
+    draw = root.draw(1, rng)[:, 0]
+    deviation = inverse.times(draw)
+    # frameᵀ Z deviation, with Z deviation = draw.
+    inside = draw @ frame
+    length = float(draw @ deviation) - float(inside @ inside)
+    return np.asarray((deviation - frame @ inside) / np.sqrt(max(length, np.finfo(float).tiny)))

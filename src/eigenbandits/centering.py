@@ -1,0 +1,112 @@
+"""What is taken off the actions before anything looks at them, and the intercept that this asks for."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+KINDS = ("none", "mean", "set", "differences")
+
+
+class Centering(Component):
+    """Turns actions (d numbers) into the *lifted* rows (D numbers) that beliefs see.
+
+    A lifted row is the action less its center and, where that needs an intercept, one more coordinate κ = 1, so that
+    a reward xᵀθ* stays linear in it. The intercept is thus in units of rewards and depends on no action's size.
+
+    Parameters
+    ----------
+    kind
+        "none": actions are taken as they are. "mean": directions are found around the running mean of all actions,
+        and an intercept stands for what the mean earns. "set": each decision set is taken relative to its own mean,
+        which leaves the differences between its actions, all that a choice needs, and an intercept for the rest.
+        "differences": the same without an intercept, for rewards that are near zero for the average action of a set,
+        such as 1 for the one right answer among many and 0 for the others.
+
+    Examples
+    --------
+    >>> centering = Centering("set")
+    >>> actions = np.array([[1.0, 0.0], [3.0, 0.0]])
+    >>> centering.start(actions)
+    >>> lifted, center = centering.lift(actions)
+    >>> lifted.tolist(), center.tolist()
+    ([[-1.0, 0.0, 1.0], [1.0, 0.0, 1.0]], [2.0, 0.0])
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "reference")
+
+    def __init__(self, kind: str = "none") -> None:
+        self.kind = inputs.one_of(kind, "center", KINDS)
+        # κ, or 0 where lifted rows have no coordinate for an intercept.
+        self.intercept = 1.0 if kind in ("mean", "set") else 0.0
+        # Whether each decision set has a center of its own, so that a vector means nothing without its set.
+        self.by_set = kind in ("set", "differences")
+        # Whether directions are to be found around the running mean of all actions.
+        self.around_mean = kind == "mean"
+        self.dim: int | None = None
+        self.reference: Array | None = None
+
+    @property
+    def lifted_dim(self) -> int:
+        """Length D of a lifted row."""
+        assert self.dim is not None
+        return self.dim + (self.intercept > 0.0)
+
+    def start(self, actions: Array) -> None:
+        """Fix the dimension, and for "mean" the reference, at the first vectors seen."""
+        self.dim = actions.shape[1]
+        self.reference = _large_mean(actions) if self.around_mean else None
+
+    def lift(self, actions: Array) -> tuple[Array, Array | None]:
+        """Return the rows (K, D) of one decision set as beliefs see them, and the center that was taken off."""
+        center = np.asarray(actions.mean(axis=0)) if self.by_set else self.reference
+        return self._lifted(actions, center), center
+
+    def center_of(self, actions: Array) -> Array | None:
+        """Return what is taken off the actions of one decision set, or None."""
+        return np.asarray(actions.mean(axis=0)) if self.by_set else self.reference
+
+    def lift_vectors(self, vectors: Array) -> Array:
+        """Return a vector (d,), or many (n, d), that come without their decision set."""
+        self.refuse_bare_vectors()
+        return self._lifted(vectors, self.reference)
+
+    def refuse_bare_vectors(self) -> None:
+        """Say what to do instead, where a vector without its decision set has no meaning."""
+        if self.by_set:
+            raise ValueError(
+                "this policy centers each decision set on its own mean, so a bare vector has no meaning; "
+                "hand in the Decision that choose() gave."
+            )
+
+    def _lifted(self, actions: Array, center: Array | None) -> Array:
+        if not self.intercept:
+            return actions if center is None else np.subtract(actions, center, dtype=actions.dtype)
+        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
+        if center is None:
+            lifted[..., :-1] = actions
+        else:
+            np.subtract(actions, center, out=lifted[..., :-1], casting="same_kind")
+        lifted[..., -1] = self.intercept
+        return lifted
+
+
+def _large_mean(actions: Array) -> Array | None:
+    """Return the mean of the first vectors, where it is more than chance.
+
+    Any fixed reference will do, since the frame corrects for the running mean. This one keeps later sums from losing
+    their digits under a large common mean; a mean within two of its standard errors is left alone, as it would only
+    give all rewards an offset that they do not have.
+    """
+    count = len(actions)
+    mean = np.asarray(actions.mean(axis=0))
+    away = actions - mean
+    spread = math.sqrt(float(np.einsum("ij,ij->", away, away)) / max(count - 1, 1)) if count > 1 else 0.0
+    return mean if float(np.linalg.norm(mean)) > 2.0 * spread / math.sqrt(count) else None
