@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+import eigenbandits as eb
 from eigenbandits.belief.certified import DOUBLINGS, MixtureSet
 from eigenbandits.subspace.base import Frame
 
@@ -241,6 +242,74 @@ def test_theta_stays_in_the_set_in_all_rounds_against_sets_that_follow_the_rewar
         left += outside
     assert left / runs <= delta + 3 * math.sqrt(delta * (1 - delta) / runs)
     assert left > 0  # a set that is never left at δ = 0.2 would be wider than it says
+
+
+def policy(**more):
+    return eb.Policy(eb.subspace.PCA(), MixtureSet(R, S, DELTA), eb.rules.Optimism(), **more)
+
+
+@pytest.mark.parametrize("dim", [6, 260])
+@pytest.mark.parametrize("center", ["none", "mean"])
+def test_what_a_choice_has_found_already_changes_nothing(dim, center):
+    """Learning a decision uses the products that choosing made; learning its vector makes them anew."""
+    rng = np.random.default_rng(dim)
+    first, second = policy(center=center), policy(center=center)
+    for _ in range(25):
+        actions = rng.normal(size=(9, dim)) + 1.0
+        chosen, again = first.choose(actions), second.choose(actions)
+        assert first.belief.solved is not None
+        assert chosen.index == again.index
+        reward = float(actions[chosen.index, 0] + 0.1 * rng.normal())
+        first.learn(chosen, reward)
+        second.learn(np.array(again.action), reward)
+    np.testing.assert_allclose(first.belief.scores, second.belief.scores, rtol=1e-9)
+    np.testing.assert_allclose(first.belief.structured.center, second.belief.structured.center, atol=1e-9)
+
+
+def test_a_saved_policy_goes_on_bit_for_bit(tmp_path):
+    rng = np.random.default_rng(4)
+    one = policy()
+    for _ in range(30):
+        actions = rng.normal(size=(5, 4))
+        one.learn(one.choose(actions), float(rng.normal()))
+    waiting = one.choose(rng.normal(size=(5, 4)))
+    one.save(tmp_path / "policy")
+    other = eb.load(tmp_path / "policy")
+    for a in (one, other):
+        a.learn(waiting, 0.3)
+    for _ in range(20):
+        actions = rng.normal(size=(5, 4))
+        chosen, again = one.choose(actions), other.choose(actions)
+        assert (chosen.index, chosen.upper) == (again.index, again.upper)
+        one.learn(chosen, 0.1)
+        other.learn(again, 0.1)
+
+
+def test_learning_that_is_cut_off_leaves_no_trace(monkeypatch):
+    rng = np.random.default_rng(5)
+    one = policy()
+    for _ in range(12):
+        one.learn(one.choose(rng.normal(size=(5, 4))), float(rng.normal()))
+    probe = rng.normal(size=(7, 4))
+    before, scores = one.belief.view(probe).uppers(), one.belief.scores.copy()
+    monkeypatch.setattr(one.belief.evidence, "add", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        one.learn(probe[0], 1.0)
+    np.testing.assert_allclose(one.belief.view(probe).uppers(), before, rtol=1e-9)
+    np.testing.assert_array_equal(one.belief.scores, scores)
+
+
+def test_parts_of_a_view_know_what_the_whole_has_found():
+    one = policy()
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        one.learn(one.choose(rng.normal(size=(5, 4))), float(rng.normal()))
+    sets = [rng.normal(size=(size, 4)) for size in (3, 1, 6)]
+    together = one.choose_many(sets)
+    for actions, chosen in zip(sets, together, strict=True):
+        alone = one.belief.view(actions)
+        assert chosen.index == alone.uppers().argmax()
+        assert chosen.upper == pytest.approx(alone.uppers().max())
 
 
 def test_what_is_asked_for_is_checked():

@@ -91,6 +91,7 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "anytime", {"rank": 2, "anytime": True}),
     (eb.ProjectedThompson, "set", {"rank": 2, "center": "set"}),
     (eb.OFUL, "paper", {"radius": "paper"}),
+    (eb.OFUL, "mixture", {"radius": "mixture"}),
     (eb.OFUL, "mean", {"center": "mean"}),
     (eb.OFUL, "set", {"center": "set"}),
     (eb.OFUL, "differences", {"center": "differences"}),
