@@ -259,7 +259,7 @@ def test_what_a_choice_has_found_already_changes_nothing(dim, center):
         chosen, again = first.choose(actions), second.choose(actions)
         assert first.belief.solved is not None
         assert chosen.index == again.index
-        reward = float(actions[chosen.index, 0] + 0.1 * rng.normal())
+        reward = float(0.5 * actions[chosen.index].sum() / math.sqrt(dim) + R * rng.normal())  # along the mean
         first.learn(chosen, reward)
         second.learn(np.array(again.action), reward)
     np.testing.assert_allclose(first.belief.scores, second.belief.scores, rtol=1e-9)
