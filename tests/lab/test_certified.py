@@ -41,6 +41,8 @@ def twin(settings, seed):
             found[f"subspace, {name} ε"] = ellipsoid(
                 X, r, b, W, theta, level, S**2 * (inner + (outer - inner) * error**2)
             )
+        if belief.scores[0] <= belief.scores[1] and found["subspace, estimated ε"][1] >= 0:
+            found["subspace, deciding"] = found["subspace, estimated ε"]
         flat = belief.ambient_ridge.outside
         found["whole"] = ellipsoid(X, r, b, flat * np.eye(d), theta, level, flat * S**2)
         for name, (truth, bound) in found.items():
@@ -102,7 +104,7 @@ def test_a_truth_outside_the_subspace_leaves_its_set_or_refutes_it_and_not_the_w
 
 
 def test_shares_and_limits_are_those_worked_out_by_hand():
-    ratios = ([0.5, 1.0, 1.01, math.inf], [0.1] * 4, [0.2] * 4, [2.0] * 4)
+    ratios = ([0.5, 1.0, 1.01, math.inf], [0.1] * 4, [0.2] * 4, [2.0] * 4, [1.0] * 4)
     seen = [
         Sighting(dict(zip(WATCHED, found, strict=True)), i == 0, float(i))
         for i, found in enumerate(zip(*ratios, strict=True))

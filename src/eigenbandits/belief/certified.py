@@ -31,7 +31,8 @@ class MixtureSet(Belief):
     and decision sets were, as long as they were fixed before the reward. On that one event each ridge has an ellipsoid
     around its own estimate, and an action is worth the least of its upper bounds. The reading by λI assumes nothing but
     R and S; that of the subspace also that θ* lies in the true one and that ε bounds the projection error. Where its
-    ellipsoid is empty that assumption is refuted, and the reading is left out.
+    ellipsoid is empty that assumption is refuted, and where its member has predicted worse than the other it is
+    doubtful; in both cases the reading is left out, which can only widen the set.
 
     The ridges follow from R and S. A prior that spreads S² evenly over d directions asks for λ = dR²/S², one over the m
     of the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log det: with E
@@ -60,7 +61,7 @@ class MixtureSet(Belief):
 
     offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers")
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("evidence", "structured", "ambient_ridge", "scores", "version", "error", "refutations"),
+        *("evidence", "structured", "ambient_ridge", "scores", "version", "error", "refutations", "doubts"),
         *("solved_action", "solved"),
     )
 
@@ -79,7 +80,9 @@ class MixtureSet(Belief):
         self.scores: Array = np.zeros(2)
         self.version = 0
         self.error = 1.0
+        # Rewards after which the reading by the subspace was refuted, and after which it was left out for any reason.
         self.refutations = 0
+        self.doubts = 0
         self.solved_action: Array | None = None
         self.solved: Array | None = None
 
@@ -143,7 +146,9 @@ class MixtureSet(Belief):
         self.scores = self.scores + scores
         for ridge, without in zip(self.ridges, lost, strict=True):
             ridge.upkeep(without, self.evidence)
-        self.refutations += self.squares()[STRUCTURED] < 0.0
+        refuted = self.squares()[STRUCTURED] < 0.0
+        self.refutations += refuted
+        self.doubts += refuted or self.outvoted
 
     def _known(self, action: Array) -> tuple[Array | None, Array | None]:
         """Return Z⁻¹x by each ridge where choosing the action has found them already."""
@@ -181,17 +186,28 @@ class MixtureSet(Belief):
         ]
         return found[STRUCTURED], found[AMBIENT]
 
+    @property
+    def outvoted(self) -> bool:
+        """Whether the member of the whole space has predicted the rewards better than that of the subspace.
+
+        Before the ellipsoid of a wrong subspace is empty it is small, and would decide with a confidence that the
+        rewards do not share.
+        """
+        return bool(self.scores[STRUCTURED] > self.scores[AMBIENT])
+
     def radii(self) -> list[tuple[Ridge, float]]:
-        """Return the ridges that decide, each with its radius; those that are refuted are left out.
+        """Return the ridges that decide, each with its radius; that of the subspace is left out where it is doubtful.
 
         A refuted reading of the whole space refutes R or S themselves, and nothing is proved then. To go on exploring,
         the radius is the one which that member would have alone: R² log(det Z/det W) in the place of what mixing found.
         """
         squares = self.squares()
-        left = [(ridge, math.sqrt(square)) for ridge, square in zip(self.ridges, squares, strict=True) if square >= 0.0]
-        if squares[AMBIENT] >= 0.0:
-            return left
         ridge = self.ambient_ridge
+        if squares[AMBIENT] >= 0.0:
+            whole = (ridge, math.sqrt(squares[AMBIENT]))
+            if self.outvoted or squares[STRUCTURED] < 0.0:
+                return [whole]
+            return [(self.structured, math.sqrt(squares[STRUCTURED])), whole]
         learned = max(float(self.scores[AMBIENT]) - ridge.residual, 0.0)
         known = ridge.outside * self.theta_bound**2 - 2.0 * self.noise**2 * math.log(self.delta / 2.0)
         return [(ridge, math.sqrt(learned + known))]
@@ -201,7 +217,7 @@ class MixtureSet(Belief):
         return MixtureView(self.radii(), lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return the radii, and whether and how often the subspace was refuted."""
+        """Return the radii, and whether and how often the subspace was refuted or outvoted."""
         squares = self.squares()
         found: dict[str, Any] = {
             "rewards_learned": self.evidence.count,
@@ -209,7 +225,9 @@ class MixtureSet(Belief):
             "radius_structured": math.sqrt(max(squares[STRUCTURED], 0.0)),
             "radius_ambient": math.sqrt(max(squares[AMBIENT], 0.0)),
             "structure_refuted": squares[STRUCTURED] < 0.0,
+            "structure_outvoted": self.outvoted,
             "refutations": int(self.refutations),
+            "doubts": int(self.doubts),
             "warnings": [],
         }
         if squares[AMBIENT] < 0.0:
@@ -217,7 +235,7 @@ class MixtureSet(Belief):
                 "The rewards refute the noise or the bound on θ* that were given: nothing is certified."
             )
         elif squares[STRUCTURED] < 0.0:
-            found["warnings"].append("The rewards refute the low-rank assumption: only the whole space decides.")
+            found["warnings"].append("The rewards refute the low-rank assumption: the whole space alone decides.")
         return found
 
 
@@ -240,7 +258,7 @@ class MixtureView(View):
         return part
 
     def estimates(self) -> Array:
-        """Return xᵀθ̂ by the subspace's ridge, or by the other one where that is refuted."""
+        """Return xᵀθ̂ by the subspace's ridge, or by the other one where that is left out."""
         return linalg.project(self.lifted, self._centers[0])
 
     def bounds(self, reading: int, rows: Rows) -> Array:

@@ -17,7 +17,8 @@ _WORDS = """\
 left: runs in which the truth was outside at any round; limit: granted plus three standard errors.
 nearest: median over runs of the largest truth/bound, squared; refuted: runs in which the subspace was left out.
 rho: ‖r − Xθ*‖² ≤ ρ, the one event behind all; whole: the reading by λI; subspace: that by two levels, with the true
-error of the subspace, and with the estimated one, which is an assumption and grants nothing.
+error of the subspace, and with the estimated one, which is an assumption and grants nothing; deciding: the latter,
+counted only in rounds in which it was not left out.
 drawn: sets as the environment draws them. withdrawn: an action whose reward was better than expected is sold out.
 neighbors: half of each action is the present estimate. adversary: half of it is the estimate's present error."""
 
