@@ -26,7 +26,7 @@ def test_a_representation_shows_what_differs_from_the_defaults():
 
 def test_parameters_are_given_back_as_they_were_given():
     basis = [[1.0], [0.0]]
-    assert Known(basis).params() == {"basis": basis, "projection_error": 0.0, "center": "none"}
+    assert Known(basis).params() == {"basis": basis, "projection_error": 0.0}
     assert eb.PSLB(noise=0.5, rule="sampled").params()["rule"] == "sampled"
 
 

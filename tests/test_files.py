@@ -149,6 +149,11 @@ def test_a_file_of_a_later_version(policy):
     assert_refused(assembled(later, arrays), rf"has format version {files.VERSION + 1};.* reads up to .* Upgrade")
 
 
+def test_a_file_of_an_earlier_version_says_what_to_do(policy):
+    header, arrays = contents(files.to_bytes(policy))
+    assert_refused(assembled(header | {"version": 1}, arrays), r"has format version 1, .* learn from the log with")
+
+
 def test_an_unknown_class_is_refused(policy):
     header, arrays = contents(files.to_bytes(policy))
     header["policy"]["$component"] = "Popen"
@@ -192,7 +197,7 @@ def test_a_policy_of_ones_own(tmp_path):
         def __init__(self, *, noise, seed=None):
             self.noise = noise
             self.seed = seed
-            self._compose(eb.subspace.Whole(), eb.belief.Ambient(noise), eb.rules.Thompson(noise), seed)
+            self._compose(eb.subspace.Whole(), eb.belief.Ambient(noise), eb.rules.Thompson(noise), seed=seed)
 
     policy = Homemade(noise=0.3, seed=1)
     play(policy, decision_sets(count=5))

@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from eigenbandits import inputs
 
-FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+# Of a size that double precision can work with, or nothing at all.
+FINITE = st.floats(-1e50, 1e50).filter(lambda value: value == 0.0 or abs(value) >= 1e-50)
 SETS = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=FINITE)
 
 
@@ -26,6 +27,28 @@ def test_finite_numbers_are_taken_as_they_are(actions):
     assert found.flags.c_contiguous
     np.testing.assert_array_equal(found, actions)
     np.testing.assert_array_equal(inputs.as_actions(actions.tolist(), actions.shape[1]), actions)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_too_large_or_too_small_to_be_squared_is_refused(dtype):
+    largest, smallest = (1e50, 1e-50) if dtype == "float64" else (1e15, 1e-15)
+    for good in (0.0, 0.9 * largest, 1.1 * smallest):
+        inputs.as_actions([[0.0, good], [0.0, 0.0]], 2, dtype=dtype)
+    # Many numbers that are each within reach, though their sum is not, and small ones beside an ordinary one.
+    inputs.as_actions(np.full((4, 2), 0.9 * largest), 2, dtype=dtype)
+    inputs.as_actions([[1.0, 1e-3 * smallest]], 2, dtype=dtype)
+    with pytest.raises(ValueError, match=r"actions holds -?1\.1e\+\d+ at \(1, 0\), whose powers do not fit into float"):
+        inputs.as_actions([[0.0, 1.0], [-1.1 * largest, 0.0]], 2, dtype=dtype)
+    with pytest.raises(ValueError, match=r"nothing above 9e-\d+ in size, .*multiply by a constant"):
+        inputs.as_actions([[0.0, 0.9 * smallest]], 2, dtype=dtype)
+    # A reward may be as small as it likes.
+    assert inputs.as_reward(1e-200) == 1e-200
+    assert inputs.as_rewards([1e-200, 0.0], 2).tolist() == [1e-200, 0.0]
+    for bad in (1e51, -1e51):
+        with pytest.raises(ValueError, match=r"reward is -?1e\+51; expected at most 1e\+50 in size"):
+            inputs.as_reward(bad)
+        with pytest.raises(ValueError, match=r"rewards holds -?1e\+51 at \(1,\)"):
+            inputs.as_rewards([0.0, bad], 2)
 
 
 @given(SETS, st.data(), st.sampled_from([np.nan, np.inf, -np.inf]))

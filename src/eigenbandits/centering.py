@@ -18,8 +18,8 @@ KINDS = ("none", "mean", "set", "differences")
 class Centering(Component):
     """Turns actions (d numbers) into the *lifted* rows (D numbers) that beliefs see.
 
-    A lifted row is the action less its center and, where that needs an intercept, one more coordinate κ = 1, so that
-    a reward xᵀθ* stays linear in it. The intercept is thus in units of rewards and depends on no action's size.
+    A lifted row is the action less its center and, where that needs an intercept, one more coordinate κ, so that a
+    reward xᵀθ* stays linear in it. The belief says which κ suits it (`Belief.intercept`); no action's size counts.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Centering(Component):
     ([[-1.0, 0.0, 1.0], [1.0, 0.0, 1.0]], [2.0, 0.0])
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("dim", "reference")
+    _state_names: ClassVar[tuple[str, ...]] = ("dim", "reference", "intercept")
 
     def __init__(self, kind: str = "none") -> None:
         self.kind = inputs.one_of(kind, "center", KINDS)
         # κ, or 0 where lifted rows have no coordinate for an intercept.
-        self.intercept = 1.0 if kind in ("mean", "set") else 0.0
+        self.intercept = 0.0
         # Whether each decision set has a center of its own, so that a vector means nothing without its set.
         self.by_set = kind in ("set", "differences")
         # Whether directions are to be found around the running mean of all actions.
@@ -59,9 +59,10 @@ class Centering(Component):
         assert self.dim is not None
         return self.dim + (self.intercept > 0.0)
 
-    def start(self, actions: Array) -> None:
-        """Fix the dimension, and for "mean" the reference, at the first vectors seen."""
+    def start(self, actions: Array, intercept: float = 1.0) -> None:
+        """Fix the dimension, the intercept's κ and, for "mean", the reference at the first vectors seen."""
         self.dim = actions.shape[1]
+        self.intercept = intercept if self.kind in ("mean", "set") else 0.0
         self.reference = _large_mean(actions) if self.around_mean else None
 
     def lift(self, actions: Array) -> tuple[Array, Array | None]:

@@ -43,9 +43,9 @@ def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: s
     return _finite(array, what)
 
 
-def as_action(action: Any, dim: int | None, *, what: str = "action") -> Array:
-    """Return one vector as a finite float64 array of shape (d,)."""
-    array = _as_numbers(action, what)
+def as_action(action: Any, dim: int | None, *, what: str = "action", dtype: str = "float64") -> Array:
+    """Return one vector as a finite array of shape (d,), in float64 or, where asked, float32."""
+    array = _as_numbers(action, what, dtype)
     if array.ndim == 2 and array.shape[0] == 1:
         array = array[0]
     if array.ndim != 1:

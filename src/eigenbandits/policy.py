@@ -252,11 +252,7 @@ class Policy(Component):
         if isinstance(action, Decision):
             lifted = self._lifted(action)
         else:
-            vector = inputs.as_action(action, self.dim)
-            self.centering.refuse_bare_vectors()
-            if self.dim is None:
-                self._start(vector[None])
-            lifted = self.centering.lift_vectors(vector)
+            lifted = self._bare(inputs.as_action(action, self.dim, dtype=self.dtype))
         try:
             self.belief.learn(lifted, value)
         except BaseException:
@@ -266,14 +262,12 @@ class Policy(Component):
     def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:
         """Take in a batch: (n, d) action vectors, or n decisions, and n rewards."""
         if _are_decisions(actions):
+            values = inputs.as_rewards(rewards, len(actions))
             lifted = np.array([self._lifted(decision) for decision in actions])
-            values = inputs.as_rewards(rewards, len(lifted))
         else:
-            array = inputs.as_actions(actions, self.dim)
-            self.centering.refuse_bare_vectors()
+            array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
             values = inputs.as_rewards(rewards, len(array))
-            self._start(array)
-            lifted = self.centering.lift_vectors(array)
+            lifted = self._bare(array)
         try:
             self.belief.learn_many(lifted, values)
         except BaseException:
@@ -300,16 +294,31 @@ class Policy(Component):
         raise TypeError("policies are not pickled: use policy.save(path) and eigenbandits.load(path).")
 
     def _lifted(self, decision: Decision) -> Array:
-        row = decision.lifted
-        if row is None or (self.dim is None and self.centering.around_mean):
-            raise ValueError("this decision was not made by this policy's choose(); hand in its action vector instead.")
+        """Return the row that a decision was made on."""
+        action, row = decision.action, decision.lifted
+        if row is None or row is action:
+            # Made by hand, or with nothing taken off: as good as its vector.
+            made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
+            return self._bare(action if made else inputs.as_action(action, self.dim, dtype=self.dtype))
+        vector = inputs.as_action(action, self.dim, dtype=self.dtype) if len(action) != self.dim else action
         if self.dim is None:
-            self._start(inputs.as_action(decision.action, None)[None])
+            if self.centering.around_mean:
+                raise ValueError("this decision was made by another policy; hand in its action vector instead.")
+            self._start(vector[None])
         length = self.centering.lifted_dim
         if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
             # Made by choose(), which has checked it, and unchanged since.
             return row
+        if np.shape(row) != (length,):
+            raise ValueError("this decision was made by a policy that centers in another way; hand in its own.")
         return inputs.as_action(row, length, what="the decision's lifted row")
+
+    def _bare(self, vectors: Array) -> Array:
+        """Return a vector, or many, as the belief sees them, in double precision."""
+        self.centering.refuse_bare_vectors()
+        if self.dim is None:
+            self._start(np.atleast_2d(vectors))
+        return self.centering.lift_vectors(vectors).astype(np.float64, copy=False)
 
     def _refuse_unseen(self) -> None:
         if not self.subspace.ready:
@@ -323,7 +332,7 @@ class Policy(Component):
         parts: tuple[Component, ...] = (self.centering, self.subspace, self.belief)
         fresh = [part.state() for part in parts]
         try:
-            self.centering.start(array)
+            self.centering.start(array, self.belief.intercept)
             self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
             self.belief.start(self.centering.lifted_dim)
         except BaseException:

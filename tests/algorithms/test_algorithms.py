@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import Ambient, Both, Graded, Projected
+from eigenbandits.belief import Ambient, Both, Projected
 from eigenbandits.environments import LowRank
 from eigenbandits.rules import ExactOptimism, Optimism, SampledOptimism, Thompson
 from eigenbandits.subspace import PCA, Streaming, Whole
@@ -15,12 +15,13 @@ from eigenbandits.subspace import PCA, Streaming, Whole
 @pytest.mark.parametrize(
     ("policy", "subspace", "belief", "rule"),
     [
-        (eb.PSLB(noise=0.1), PCA, Graded, Optimism),
+        (eb.PSLB(noise=0.1), PCA, Both, Optimism),
         (eb.PSLB(noise=0.1, rank=3), PCA, Both, Optimism),
         (eb.PSLB(noise=0.1, rank=3, intersect=False), PCA, Projected, Optimism),
         (eb.PSLB(noise=0.1, rank=3, rule="exact"), PCA, Both, ExactOptimism),
-        (eb.PSLB(noise=0.1, rule="sampled"), PCA, Graded, SampledOptimism),
-        (eb.PSLB(noise=0.1, memory="streaming"), Streaming, Projected, Optimism),
+        (eb.PSLB(noise=0.1, rule="sampled"), PCA, Both, SampledOptimism),
+        (eb.PSLB(noise=0.1, subspace="streaming"), Streaming, Both, Optimism),
+        (eb.PSLB(noise=0.1, subspace="streaming", intersect=False), Streaming, Projected, Optimism),
         (eb.ProjectedThompson(noise=0.1), PCA, Projected, Thompson),
         (eb.OFUL(noise=0.1), Whole, Ambient, Optimism),
         (eb.LinTS(noise=0.1), Whole, Ambient, Thompson),
@@ -40,14 +41,12 @@ def test_the_three_axes(policy, subspace, belief, rule):
         (eb.PSLB, {"noise": 0.1, "rank": 0}, "rank is 0; expected a whole number"),
         (eb.PSLB, {"noise": 0.1, "rank": 2.5}, "rank is 2.5; expected a whole number"),
         (eb.PSLB, {"noise": 0.1, "rule": "bold"}, "rule is 'bold'; expected one of 'optimism', 'exact'"),
-        (eb.PSLB, {"noise": 0.1, "outside": "open"}, "outside is 'open'; expected one of 'shrunk', 'cut'"),
         (eb.PSLB, {"noise": 0.1, "rank": 2, "radius": "wide"}, "radius is 'wide'; expected one of 'sharp'"),
-        (eb.PSLB, {"noise": 0.1, "radius": "general"}, "radius is an option of outside='cut'"),
-        (eb.PSLB, {"noise": 0.1, "ridge": 1.0}, "ridge is an option of outside='cut'"),
-        (eb.PSLB, {"noise": 0.1, "intersect": False}, "intersect is an option of outside='cut'"),
-        (eb.PSLB, {"noise": 0.1, "memory": "none"}, "memory is 'none'; expected one of 'full', 'streaming'"),
-        (eb.PSLB, {"noise": 0.1, "memory": "streaming", "outside": "shrunk"}, "with memory='streaming' it is cut"),
-        (eb.PSLB, {"noise": "estimated", "rank": 2}, "where what lies outside is cut it must be a number"),
+        (eb.PSLB, {"noise": 0.1, "subspace": "flat"}, "subspace is 'flat'; expected one of 'pca', 'streaming'"),
+        (eb.PSLB, {"noise": 0.1, "subspace": "streaming", "center": "mean"}, "Streaming cannot follow a running mean"),
+        (eb.PSLB, {"noise": "estimated"}, "noise is 'estimated'; expected a number"),
+        (eb.PSLB, {"noise": 0.1, "ridge": 1e-60}, "ridge is 1e-60; expected a number from 1e-50 to 1e\\+50"),
+        (eb.PSLB, {"noise": 0.1, "theta_bound": 1e60}, "theta_bound is 1e\\+60; expected a number from"),
         (eb.PSLB, {"noise": 0.1, "center": "median"}, "center is 'median'"),
         (eb.PSLB, {"noise": 0.1, "delta": 2.0}, "delta is 2"),
         (eb.PSLB, {"noise": 0.1, "projection_error": "theorem"}, "structure is None; expected an eb.Structure"),
@@ -87,15 +86,15 @@ def test_who_learns_does_better_than_chance(make):
 
 
 def test_where_there_is_a_subspace_pslb_needs_less_than_oful():
-    """d = 60, m = 2: over 5 seeds the mean regret of either form of PSLB is below two thirds of OFUL's."""
+    """d = 60, m = 2: over 5 seeds the mean regret of PSLB, told the rank or not, is below two thirds of OFUL's."""
     environment = LowRank(dim=60, rank=2, arms=10, noise=0.3, perturbation=1.0)
     regrets = {
         name: np.mean([eb.run(make(), environment, rounds=400, seed=seed).regret[-1] for seed in range(5)])
         for name, make in {
             "oful": lambda: eb.OFUL(noise=0.3),
-            "shrunk": lambda: eb.PSLB(noise=0.3),
-            "cut": lambda: eb.PSLB(noise=0.3, rank=2),
+            "auto": lambda: eb.PSLB(noise=0.3),
+            "told": lambda: eb.PSLB(noise=0.3, rank=2),
         }.items()
     }
-    assert regrets["shrunk"] < 0.67 * regrets["oful"]
-    assert regrets["cut"] < 0.67 * regrets["oful"]
+    assert regrets["auto"] < 0.67 * regrets["oful"]
+    assert regrets["told"] < 0.67 * regrets["oful"]

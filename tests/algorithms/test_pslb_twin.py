@@ -40,7 +40,7 @@ def assert_agrees(options, sets, taught=()):
 
     Both are `taught` some further pairs of actions and rewards after the first round.
     """
-    policy = eb.PSLB(**options, outside="cut", refresh="every-round", seed=0)
+    policy = eb.PSLB(**options, refresh="every-round", seed=0)
     spy = policy.rule = Spy(policy.rule)
     twin = PlainPSLB(**options)
     looks = []
@@ -54,12 +54,13 @@ def assert_agrees(options, sets, taught=()):
         assert look.uppers[decision.index] == pytest.approx(look.uppers.max(), rel=1e-9)
         assert decision.estimate == pytest.approx(look.estimates[decision.index], rel=1e-7, abs=1e-9)
         found = policy.diagnostics()
-        assert found["projection_error"] == pytest.approx(look.error, rel=1e-9)
-        np.testing.assert_allclose(found["spectrum"], look.spectrum, rtol=1e-8, atol=1e-12)
+        assert found.projection_error == pytest.approx(look.error, rel=1e-9)
+        assert found.spectrum is not None
+        np.testing.assert_allclose(found.spectrum, look.spectrum, rtol=1e-8, atol=1e-12)
         if options["intersect"]:
-            assert found["radius_ambient"] == pytest.approx(look.omega, rel=1e-9)
-        if found["radius_projected"] is not None and not options.get("anytime") and not look.acts_on_ambient:
-            assert found["radius_projected"] == pytest.approx(look.beta, rel=1e-7)
+            assert found.details["radius_ambient"] == pytest.approx(look.omega, rel=1e-9)
+        if found.details["radius_projected"] is not None and not options.get("anytime") and not look.acts_on_ambient:
+            assert found.details["radius_projected"] == pytest.approx(look.beta, rel=1e-7)
         for action, value in [(decision.action, reward(decision)), *(taught if len(looks) == 1 else [])]:
             policy.learn(decision if action is decision.action else action, value)
             twin.learn(actions, action, value)
@@ -86,7 +87,7 @@ def test_actions_that_resemble_each_other_are_worth_less_than_their_number():
     """With rows in pairs of equals every set's products add up to twice what independent ones would."""
     sets = [np.repeat(actions[:3], 2, axis=0) for actions in decision_sets("plane", count=52)]
     looks, found = assert_agrees(COMMON | {"center": "none", "intersect": True}, sets)
-    assert found["likeness_within_sets"] > 1.3
+    assert found.details["likeness_within_sets"] > 1.3
     assert looks[-1].error > 0.0
 
 
@@ -101,30 +102,32 @@ def test_where_the_two_sets_contradict_each_other_the_ambient_one_decides():
     looks, found = assert_agrees(options, decision_sets("plane"), taught)
     contradicted = sum(look.acts_on_ambient for look in looks)
     assert contradicted == 24  # all rounds but the first, which came before the lesson
-    assert found["rounds_contradicted"] == contradicted
-    assert any("low-rank assumption fails" in warning for warning in found["warnings"])
-    assert found["rounds_in_warmup"] == 0
+    assert found.details["rounds_contradicted"] == contradicted
+    assert any("low-rank assumption fails" in warning for warning in found.warnings)
+    assert found.details["rounds_in_warmup"] == 0
 
 
 def test_while_the_projection_error_is_vacuous_the_ambient_set_decides():
     options = COMMON | {"projection_error": 1.0, "center": "none", "intersect": True}
     looks, found = assert_agrees(options, decision_sets("plane", count=5))
     assert all(look.acts_on_ambient for look in looks)
-    assert found["rounds_in_warmup"] == 5
-    assert any("vacuous" in warning for warning in found["warnings"])
+    assert found.details["rounds_in_warmup"] == 5
+    assert any("vacuous" in warning for warning in found.warnings)
 
 
 def test_lazy_refreshes_agree_with_the_twin_at_the_rounds_where_they_fall():
     """Between refreshes the frame is older than the twin's; where it is new, all must agree again."""
     options = COMMON | {"center": "mean", "intersect": True, "projection_error": 0.2}
-    policy = eb.PSLB(**options, outside="cut", seed=0)
+    policy = eb.PSLB(**options, seed=0)
     spy = policy.rule = Spy(policy.rule)
     twin = PlainPSLB(**options)
     agreed = 0
     for actions in decision_sets("common mean", count=40):
         decision = policy.choose(actions)
         look = twin.look(actions)
-        if np.allclose(policy.diagnostics()["spectrum"], look.spectrum, rtol=1e-10):
+        spectrum = policy.diagnostics().spectrum
+        assert spectrum is not None
+        if np.allclose(spectrum, look.spectrum, rtol=1e-10):
             np.testing.assert_allclose(spy.uppers, look.uppers, rtol=1e-7, atol=1e-9)
             agreed += 1
         policy.learn(decision, reward(decision))

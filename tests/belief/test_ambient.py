@@ -35,7 +35,7 @@ def test_oful_agrees_with_its_twin_in_every_round(center):
         assert decision.index == int(uppers.argmax())
         assert decision.upper == pytest.approx(uppers.max(), rel=1e-9)
         assert decision.estimate == pytest.approx(estimates[decision.index], rel=1e-8, abs=1e-10)
-        assert policy.diagnostics()["radius_ambient"] == pytest.approx(twin.omega(ratio), rel=1e-10)
+        assert policy.diagnostics().details["radius_ambient"] == pytest.approx(twin.omega(ratio), rel=1e-10)
         step = decision.model - theta[:DIM]
         assert step @ step > 0.0
         policy.learn(decision, reward(decision))
@@ -71,7 +71,7 @@ def test_small_and_large_problems_hold_the_same_matrix(dim, count):
     estimates, uppers = look(policy, probe)
     ratio = np.linalg.slogdet(Z)[1] - dim * math.log(2.0)
     omega = 0.2 * math.sqrt(ratio - 2 * math.log(0.01)) + math.sqrt(2.0)
-    assert policy.diagnostics()["radius_ambient"] == pytest.approx(omega, rel=1e-9)
+    assert policy.diagnostics().details["radius_ambient"] == pytest.approx(omega, rel=1e-9)
     theta = np.linalg.solve(Z, actions.T @ rewards)
     widths = np.sqrt(np.einsum("ij,ji->i", probe, np.linalg.solve(Z, probe.T)))
     np.testing.assert_allclose(estimates, probe @ theta, rtol=1e-7, atol=1e-9)
@@ -97,7 +97,7 @@ def test_the_paper_radius_follows_the_largest_norm_seen():
     policy.learn(decision, 1.0)
     policy.learn(decision, 1.0)
     # t = 3, L = 2: 0.5 √(2 log 10 + 6 log(1 + 12/4)) + 3 √2 = 6.0400649798717946, worked out in test_radius.
-    assert policy.diagnostics()["radius_ambient"] == pytest.approx(6.0400649798717946, rel=1e-12)
+    assert policy.diagnostics().details["radius_ambient"] == pytest.approx(6.0400649798717946, rel=1e-12)
 
 
 def test_thompson_draws_have_the_posterior_covariance():
@@ -111,8 +111,8 @@ def test_thompson_draws_have_the_posterior_covariance():
     every = np.concatenate([stream(seed, count)[0] for count, seed in ((3, 2), (40, 3), (200, 4))])
     values = np.concatenate([stream(seed, count)[1] for count, seed in ((3, 2), (40, 3), (200, 4))])
     inverse = np.linalg.inv(every.T @ every + 1.5 * np.eye(DIM))
-    view = policy.belief.view(np.eye(DIM), DIM, None, 1)
-    draws = view.posterior(40_000, 0.4, np.random.default_rng(5)).values
+    view = policy.belief.view(np.eye(DIM))
+    draws = view.posterior(40_000, np.random.default_rng(5)).values
     expected = 0.16 * inverse
     # Five standard errors of the mean and of the covariance (√(2/n) = 0.7 % of the variances).
     deviations = np.sqrt(np.diag(expected))
@@ -126,7 +126,7 @@ def test_boundary_models_lie_on_the_boundary():
     belief.start(DIM)
     for action, value in zip(actions, rewards, strict=True):
         belief.learn(action, float(value))
-    view = belief.view(np.eye(DIM), DIM, None, 1)
+    view = belief.view(np.eye(DIM))
     models = view.boundary(500, np.random.default_rng(0))
     Z = actions.T @ actions + 0.5 * np.eye(DIM)
     steps = models.values - view.believer()()
@@ -164,12 +164,34 @@ def test_what_was_learned_is_known_however_small_the_ridge(scale):
     for count, action in enumerate(actions, 1):
         belief.learn(action, float(action @ theta))
         if count > 2 * DIM:
-            view = belief.view(actions[:count], DIM, None, 1)
+            view = belief.view(actions[:count])
             np.testing.assert_allclose(view.estimates(), actions[:count] @ theta, rtol=1e-3, atol=1e-3)
             past = actions[:count] / scale
             squares = np.einsum("ij,ji->i", past, np.linalg.solve(past.T @ past, past.T))
             found = (view.uppers() - view.estimates()) / view.omega
             np.testing.assert_allclose(found, np.sqrt(squares), rtol=1e-2)
+
+
+@pytest.mark.parametrize("dim", [6, 300])
+def test_whatever_is_wrong_with_the_inverse_is_put_right_in_time(dim):
+    """Z⁻¹, θ̂ and log det Z are found anew once in max(256, 4d) rewards, so that no error in them lives longer."""
+    patience = max(256, 4 * dim)
+    rng = np.random.default_rng(10)
+    actions, rewards = rng.standard_normal((2 * patience, dim)), rng.standard_normal(2 * patience)
+    belief = Ambient(noise=0.2, ridge=0.7)
+    belief.start(dim)
+    for count, (action, value) in enumerate(zip(actions, rewards, strict=True), 1):
+        belief.learn(action, float(value))
+        if count == patience // 2:
+            # What rounding would do in a very long time.
+            belief.inverse.flush()
+            belief.inverse.reset(1.01 * belief.inverse.half)
+            belief.center = belief.center + 0.01
+            belief.log_det_ratio += 0.01
+    Z = actions.T @ actions + 0.7 * np.eye(dim)
+    np.testing.assert_allclose(belief.inverse.full(), np.linalg.inv(Z), rtol=1e-8, atol=1e-10 / len(actions))
+    np.testing.assert_allclose(belief.center, np.linalg.solve(Z, actions.T @ rewards), rtol=1e-7, atol=1e-10)
+    assert belief.log_det_ratio == pytest.approx(np.linalg.slogdet(Z)[1] - dim * math.log(0.7), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_both_sets_bind_now_and_then():
     world = World(0, Optimism())
     for _ in range(60):
         world.policy.choose(world.probe(10))
-    share = world.policy.diagnostics()["share_bound_by_projected"]
+    share = world.policy.diagnostics().details["share_bound_by_projected"]
     assert 0.05 < share < 0.95
 
 
@@ -139,11 +139,11 @@ def test_where_the_exact_look_finds_no_common_point_the_ambient_set_decides():
     decision = world.policy.choose(actions)
     belief = world.policy.belief
     assert isinstance(belief, Both)
-    alone = belief.ambient.view(actions, DIM, None, 1)
+    alone = belief.ambient.view(actions)
     assert decision.upper == pytest.approx(alone.uppers().max(), rel=1e-12)
     assert decision.index == int(alone.uppers().argmax())
     assert decision.action @ decision.model == pytest.approx(decision.upper, rel=1e-9)
-    assert world.policy.diagnostics()["rounds_contradicted"] == 1
+    assert world.policy.diagnostics().details["rounds_contradicted"] == 1
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

@@ -76,7 +76,7 @@ def test_values_are_those_of_the_dense_matrix(size, count, compensate):
     actions, rewards = stream(1, count)
     belief = taught(actions, rewards, size=size, ridge=0.6, compensate=compensate, radius=1.7)
     probe = np.random.default_rng(2).standard_normal((12, DIM))
-    view = belief.view(probe, DIM, None, 1)
+    view = belief.view(probe)
     estimates, widths = dense_values(belief, probe, compensate, 0.6)
     np.testing.assert_allclose(view.estimates(), estimates, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(view.uppers(), estimates + 1.7 * widths, rtol=1e-8, atol=1e-10)
@@ -128,8 +128,8 @@ def test_draws_have_the_covariance_of_the_dense_matrix():
     actions, rewards = stream(5, 40)
     belief = taught(actions, rewards, size=4, compensate=True)
     probe = np.eye(DIM)
-    view = belief.view(probe, DIM, None, 1)
-    draws = view.posterior(40_000, 0.5, np.random.default_rng(0)).values
+    view = belief.view(probe)
+    draws = view.posterior(40_000, np.random.default_rng(0), 0.5).values
     inverse = np.linalg.inv(held(belief) + (1.0 + belief.lost) * np.eye(DIM))
     np.testing.assert_allclose(draws.mean(axis=0), inverse @ belief.moment, atol=5 * 0.5 / 200)
     # The standard error of a covariance from n draws is about √(2/n) of the variances: 0.7 %; five of them.
@@ -148,11 +148,13 @@ def test_the_policies_hold_what_their_names_say():
         belief: Any = policy.belief
         expected, widths = dense_values(belief, probe, compensate, 0.5)
         np.testing.assert_allclose(estimates, expected, rtol=1e-8)
-        np.testing.assert_allclose(uppers, expected + policy.diagnostics()["radius_ambient"] * widths, rtol=1e-8)
+        np.testing.assert_allclose(
+            uppers, expected + policy.diagnostics().details["radius_ambient"] * widths, rtol=1e-8
+        )
     # The worst case of the reference: R√(ℓ log(1 + tL²/(ℓλ)) + 2 log(1/δ) + d log(1 + ρ/λ)) √(1 + ρ/λ) + S√λ(1 + ρ/λ).
     sketch: Any = plain.belief
     ratio = sketch.lost / 0.5
     rows = len(sketch.rows)
     inside = rows * math.log(1 + 41 * 4 / (rows * 0.5)) + 2 * math.log(10) + DIM * math.log(1 + ratio)
     expected = 0.2 * math.sqrt(inside) * math.sqrt(1 + ratio) + 1.5 * math.sqrt(0.5) * (1 + ratio)
-    assert plain.diagnostics()["radius_ambient"] == pytest.approx(expected, rel=1e-9)
+    assert plain.diagnostics().details["radius_ambient"] == pytest.approx(expected, rel=1e-9)

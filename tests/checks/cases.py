@@ -50,6 +50,7 @@ NEEDS: dict[type[eb.Policy], Callable[[int], Options]] = {
     eb.SOFUL: lambda dim: {"noise": NOISE, "size": 3},
 }
 
+SLIM = {"subspace": "streaming", "intersect": False}
 STRUCTURE = eb.Structure(lambda_plus=1.0, lambda_minus=1.0, sigma2=1e-4, d_x=3.0, d_psi=6.0)
 
 VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
@@ -58,7 +59,6 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "exact-set", {"rank": 2, "rule": "exact", "center": "set"}),
     (eb.PSLB, "sampled", {"rank": 2, "rule": "sampled", "samples": 30}),
     (eb.PSLB, "sampled-projected", {"rank": 2, "rule": "sampled", "samples": 30, "intersect": False}),
-    (eb.PSLB, "thompson", {"rank": 2, "rule": "thompson"}),
     (eb.PSLB, "general", {"rank": 2, "radius": "general"}),
     (eb.PSLB, "worst-case", {"rank": 2, "radius": "worst-case"}),
     (eb.PSLB, "multiplier", {"rank": 2, "radius": 0.5, "ambient_radius": 0.5}),
@@ -69,16 +69,10 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "auto-set", {"center": "set"}),
     (eb.PSLB, "differences", {"rank": 2, "center": "differences"}),
     (eb.PSLB, "auto-differences", {"center": "differences"}),
-    (eb.PSLB, "auto-cut", {"outside": "cut"}),
-    (eb.PSLB, "shrunk", {"rank": 2, "outside": "shrunk"}),
-    (eb.PSLB, "shrunk-sampled", {"rule": "sampled", "samples": 30}),
-    (eb.PSLB, "shrunk-thompson", {"rule": "thompson", "center": "none"}),
-    (eb.PSLB, "shrunk-anytime", {"anytime": True, "refresh": "every-round"}),
-    (eb.PSLB, "noise-estimated", {"noise": "estimated"}),
-    (eb.PSLB, "soft", {"outside": 2.0}),
-    (eb.PSLB, "streaming", {"memory": "streaming"}),
-    (eb.PSLB, "streaming-set", {"memory": "streaming", "center": "set", "rank": 2}),
-    (eb.PSLB, "streaming-differences", {"memory": "streaming", "center": "differences", "rank": 2}),
+    (eb.PSLB, "streaming-both", {"subspace": "streaming"}),
+    (eb.PSLB, "streaming", SLIM),
+    (eb.PSLB, "streaming-set", SLIM | {"center": "set", "rank": 2}),
+    (eb.PSLB, "streaming-differences", SLIM | {"center": "differences", "rank": 2}),
     (eb.PSLB, "float32-differences", {"dtype": "float32", "center": "differences"}),
     (eb.PSLB, "float32", {"dtype": "float32"}),
     (eb.PSLB, "float32-cut", {"dtype": "float32", "rank": 2, "center": "mean"}),
@@ -118,7 +112,7 @@ class Case:
 
     @property
     def center(self) -> str:
-        return str(self.options.get("center", "mean" if self.shrunk else "none"))
+        return str(self.options.get("center", "none"))
 
     @property
     def by_set(self) -> bool:
@@ -133,16 +127,8 @@ class Case:
         """Whether decision sets are read in single precision, so that seven digits are all there is."""
         return self.options.get("dtype") == "float32"
 
-    @property
-    def shrunk(self) -> bool:
-        """Whether PSLB sets the ridge itself."""
-        cut = {"memory", "radius", "intersect", "ambient_radius", "ridge"} & set(self.options)
-        outside = self.options.get("outside", "cut" if cut or "rank" in self.options else "shrunk")
-        return self.kind is eb.PSLB and outside != "cut"
-
     def takes(self, option: str) -> bool:
-        own_choice = self.shrunk and option in ("ridge", "rank")
-        return option in inspect.signature(self.kind.__init__).parameters and not own_choice
+        return option in inspect.signature(self.kind.__init__).parameters
 
     def read(self, actions: np.ndarray) -> np.ndarray:
         """Return actions as the policy reads them."""

@@ -95,4 +95,4 @@ def test_whole_numbers_and_truth_values_are_numbers(case):
     policy.learn(decision, 1)
     policy.learn(decision, np.float32(0.5))
     policy.learn(decision, np.array(0.5))
-    assert policy.diagnostics()["rewards_learned"] == 4
+    assert policy.diagnostics().rewards_learned == 4

@@ -114,7 +114,7 @@ def test_decisions_of_another_policy(case):
         assert_refused(policy, lambda: policy.learn_many([foreign], [0.5]))
     else:
         policy.learn(foreign, 0.5)
-        assert policy.diagnostics()["rewards_learned"] == 1
+        assert policy.diagnostics().rewards_learned == 1
     narrow = eb.OFUL(noise=0.1, center="set").choose(np.ones((2, DIM - 1)))
     play(policy, decision_sets(dim=DIM, count=1))
     assert_refused(policy, lambda: policy.learn(narrow, 0.5))

@@ -21,6 +21,6 @@ def test_a_new_policy_is_checked_with_no_further_ado():
     class Newcomer(eb.Policy):
         def __init__(self, *, seed: int | None = None) -> None:
             self.seed = seed
-            self._compose(eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.BestEstimate(), seed)
+            self._compose(eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.BestEstimate(), seed=seed)
 
     assert isinstance(Case(Newcomer).make(dim=3, seed=5, noise=1.0), Newcomer)

@@ -74,26 +74,26 @@ def test_learning_comes_before_any_choice(case):
     policy = case.make(seed=3)
     rows = next(decision_sets(arms=12))
     policy.learn_many(rows, rows @ np.ones(6))
-    assert policy.diagnostics()["rewards_learned"] == 12
+    assert policy.diagnostics().rewards_learned == 12
     assert np.isfinite(policy.choose(PROBE).upper)
 
 
 def test_a_reward_counts_once_per_learning(case):
     policy, decisions = with_open_decisions(case, 3)
-    before = policy.diagnostics()["rewards_learned"]
+    before = policy.diagnostics().rewards_learned
     policy.learn(decisions[0], 0.5)
     policy.learn_many(decisions, [0.5, 0.5, 0.5])
-    assert policy.diagnostics()["rewards_learned"] == before + 4
+    assert policy.diagnostics().rewards_learned == before + 4
 
 
 def test_observing_is_not_learning(case):
     policy = case.make(seed=3)
     policy.observe(next(decision_sets(arms=200)))
     found = policy.diagnostics()
-    assert (found["rounds"], found["rewards_learned"], found["vectors_seen"]) == (0, 0, 200)
+    assert (found.rounds, found.rewards_learned, found.vectors_seen) == (0, 0, 200)
     decisions = play(policy, decision_sets())
     assert [decision.round for decision in decisions] == list(range(1, 21))
-    assert policy.diagnostics()["vectors_seen"] == 200 + 20 * 5
+    assert policy.diagnostics().vectors_seen == 200 + 20 * 5
 
 
 def test_a_decision_keeps_its_model(case):

@@ -50,7 +50,7 @@ def test_many_sets_at_once(case):
     for decision, value in zip(reversed(decisions), reversed(values), strict=True):
         one_by_one.learn(decision, value)
     policy.learn_many(decisions, values)
-    assert policy.diagnostics()["rewards_learned"] == one_by_one.diagnostics()["rewards_learned"]
+    assert policy.diagnostics().rewards_learned == one_by_one.diagnostics().rewards_learned
 
 
 WITHOUT_CHANCE = [Case(eb.OFUL), Case(eb.LinUCB), Case(eb.Greedy), Case(eb.SOFUL), Case(eb.CBSCFD), Case(eb.CBRAP)]

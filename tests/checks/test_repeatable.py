@@ -104,8 +104,8 @@ def test_a_file_holds_everything_at_any_moment(case):
         policy.learn(decision, reward(decision))
         if count > 40 and count % 3 == 1:
             found, again = policy.diagnostics(), from_bytes(to_bytes(policy)).diagnostics()
-            for key, value in found.items():
-                np.testing.assert_array_equal(value, again[key], err_msg=key)
+            for key, value in found.as_dict().items():
+                np.testing.assert_array_equal(value, again.as_dict()[key], err_msg=key)
 
 
 def test_a_loaded_policy_shares_nothing_with_the_saved_one(case):
@@ -127,11 +127,11 @@ def test_diagnostics_change_nothing_and_survive_a_file(case, rounds):
     found = policy.diagnostics()
     assert to_bytes(policy) == before
     again = loaded.diagnostics()
-    assert found.keys() == again.keys()
-    for key, value in found.items():
-        np.testing.assert_array_equal(value, again[key], err_msg=key)
-    assert found["rounds"] == rounds
-    assert all(isinstance(warning, str) for warning in found["warnings"])
+    assert found.as_dict().keys() == again.as_dict().keys()
+    for key, value in found.as_dict().items():
+        np.testing.assert_array_equal(value, again.as_dict()[key], err_msg=key)
+    assert found.rounds == rounds
+    assert all(isinstance(warning, str) for warning in found.warnings)
     # A policy that was looked at in every round chooses as one that never was.
     unseen, seen = case.make(seed=3), case.make(seed=3)
     for actions in decision_sets(count=10):

@@ -25,9 +25,9 @@ def play_soundly(case, policy, sets, scale=1.0):
         assert_sound(case, decision, actions, round_)
         policy.learn(decision, reward(decision, scale))
     found = policy.diagnostics()
-    assert found["rounds"] == round_
+    assert found.rounds == round_
     for key in ("radius_ambient", "radius_projected", "projection_error"):
-        value = found.get(key)
+        value = found.as_dict().get(key)
         assert value is None or (np.isfinite(value) and value >= 0.0), key
 
 

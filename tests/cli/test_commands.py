@@ -87,13 +87,13 @@ def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     assert result.exit_code == 0, result.output
     rows = read_csv(tmp_path / "coverage.csv")
     saved = json.loads((tmp_path / "coverage.json").read_text())
-    assert len(rows) == len(saved["sets"]) == 2 + 2 * (2 + 6 + 2)  # C_d; with and without anytime, C_p, C_m and C_g
+    assert len(rows) == len(saved["sets"]) == 2 + 2 * (2 + 6)  # C_d; with and without anytime, C_p and C_m
     assert saved["settings"]["environment"]["dim"] == 6
     assert saved["settings"]["play"] == "Random"
     largest = saved["safety"]
     # The paper's grant: δ, 3δ, 4δ.
     granted = {row["set"]: round(float(row["granted"]), 6) for row in rows if row["granted"]}
-    assert granted == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4, "C_g": 0.4}
+    assert granted == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4}
     for row, kept in zip(rows, saved["sets"], strict=True):
         assert int(row["left"]) == kept["left"]
         assert float(row["share"]) == pytest.approx(kept["left"] / 3)

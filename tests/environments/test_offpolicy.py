@@ -11,6 +11,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits import files
 from eigenbandits.environments import Log, Replay
+from eigenbandits.environments.offpolicy import target_probabilities
 
 # Two contexts of two actions each, as likely as each other; rewards are certain.
 SETS = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 0.0], [0.0, 3.0]])]
@@ -163,6 +164,20 @@ def test_a_policy_that_draws_lots_is_judged_by_its_probabilities():
 def test_targets_that_are_no_policy_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         Replay(log_of([(0, 1), (1, 0)])).value(wrong)
+
+
+def test_the_draws_of_one_event_are_not_those_of_the_next():
+    """2,000 equal events, one draw each: the shares are those of the policy, not one draw 2,000 times."""
+    log = Log([SETS[0]] * 2_000, [0] * 2_000, [1.0] * 2_000, [0.5] * 2_000)
+    policy = eb.EpsilonGreedy(epsilon=0.4, seed=3)
+    policy.learn(SETS[0][1], 1.0)  # the second action is the best, so that the first has a probability of 0.2
+    shares = np.array(list(target_probabilities(log, policy, draws=1)))
+    assert set(shares.ravel()) == {0.0, 1.0}
+    assert shares[:, 0].mean() == pytest.approx(0.2, abs=5 * math.sqrt(0.16 / 2_000))
+    # And within one event: with many draws each event alone comes near it.
+    few = np.array(list(target_probabilities(log_of([(0, 0)] * 3), policy, draws=2_000)))
+    assert few[:, 0] == pytest.approx(0.2, abs=5 * math.sqrt(0.16 / 2_000))
+    assert len(set(few[:, 0])) > 1
 
 
 def test_unknown_methods_and_useless_logs_are_told():

@@ -23,7 +23,7 @@ EASY = LowRank(dim=5, rank=2, arms=30, perturbation=0.02)
 def choices(play, env, rounds, seed):
     """What the player chooses when it plays alone."""
     policy = {
-        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA, outside="cut"),
+        "PSLB": lambda: eb.PSLB(noise=0.5, rank=env.rank, delta=DELTA),
         "OFUL": lambda: eb.OFUL(noise=0.5, delta=DELTA),
         "Random": lambda: eb.Random(seed=seed),
     }[play]()
@@ -87,12 +87,6 @@ def twin(env, rounds, seed, play, refresh):
         B = V.T @ gram @ V + RIDGE * np.eye(m)
         gap = V.T @ theta - np.linalg.solve(B, V.T @ b)
         truth = math.sqrt(gap @ B @ gap)
-        graded = eb.belief.Graded(R)
-        inner, outer = graded.inside * R**2 / S**2, graded.outside * d * R**2 / S**2
-        G = gram + inner * hat + outer * (np.eye(d) - hat)
-        gap_g = theta - np.linalg.solve(G, b)
-        truth_g = math.sqrt(gap_g @ G @ gap_g)
-        logdet_g = np.linalg.slogdet(G)[1] - m * math.log(inner) - (d - m) * math.log(outer)
         eigenvalues, rotation = np.linalg.eigh(B)
         root = (rotation / np.sqrt(eigenvalues)) @ rotation.T
         couplings = {
@@ -107,12 +101,7 @@ def twin(env, rounds, seed, play, refresh):
                 "estimated": min(1.0, estimated(values, m, independent, SAFETY)),
                 "theorem": eb.theory.projection_error(instance.structure, refreshed, d, m, delta_seen),
             }
-            delta_frame = 6 * DELTA / (math.pi * frames) ** 2
             for source, error in errors.items():
-                if anytime:
-                    bound = R * math.sqrt(logdet_g + 2 * math.log(1 / delta_frame))
-                    bound += S * math.sqrt(inner + outer * error**2)
-                    pairs.setdefault(Bound("C_g", "graded", source, anytime), []).append((truth_g, bound))
                 pairs.setdefault(Bound("C_p", "", source, anytime), []).append((tilt, error))
                 noise = R * math.sqrt(logdet + 2 * math.log(1 / delta))
                 for radius, coupling in couplings.items():
@@ -136,8 +125,7 @@ def test_every_set_is_seen_as_the_definitions_have_it(play, refresh):
     settings = Settings(EASY, rounds=rounds, seeds=2, delta=DELTA, play=play, refresh=refresh)
     for seed, seen in enumerate(cover(settings)):
         pairs, sizes = twin(EASY, rounds, seed, play, refresh)
-        # Without anytime the graded set grades itself by the rewards and claims nothing.
-        assert set(seen.nearest) - set(pairs) == {Bound("C_g", "graded", source) for source in ("estimated", "theorem")}
+        assert set(seen.nearest) == set(pairs)
         for key, found in pairs.items():
             telling = [(truth, bound) for truth, bound in found if not (key.set == "C_p" and bound >= 1.0)]
             nearest = max((truth / bound for truth, bound in telling), default=0.0)
@@ -195,16 +183,6 @@ def test_shares_and_limits_are_those_worked_out_by_hand(set_, times):
     assert row["holds"] is (set_ != "C_d")  # ½ against 0.377, 0.686 and 0.8
     assert row["bound_over_truth"] == 3.5
     assert row["nearest"] == 3.0
-
-
-@pytest.mark.parametrize("anytime", [False, True])
-def test_the_graded_set_claims_something_only_with_delta_spent_over_the_rounds(anytime):
-    key = Bound("C_g", "graded", "estimated", anytime)
-    (row,) = summarise([Sighting({key: 2.0}, {key: 1.0}, 0.0, {})], delta=1e-4)
-    assert row["left"] == 1
-    assert row["holds"] is (False if anytime else None)
-    assert row["granted"] == (pytest.approx(4e-4) if anytime else None)
-    assert (row["limit"] is None) is not anytime
 
 
 def test_the_share_of_runs_that_exceed_a_safety_factor():

@@ -51,18 +51,18 @@ def test_the_told_policy_knows_its_true_projection_error():
     # ‖P̂ − P‖₂ from the projections themselves.
     distance = np.linalg.norm(frame.directions @ frame.directions.T - instance.basis @ instance.basis.T, 2)
     assert frame.error == pytest.approx(distance, abs=1e-9)
-    assert policy.subspace.center == "none"
+    assert policy.centering.kind == "none"
 
 
 def test_the_told_policy_is_told_of_a_large_mean_and_of_the_size_of_theta():
     policy = ToldPSLB(noise=0.5)
     policy.reveal(LowRank(20, 2, 6, mean=5.0, theta_norm=3.0).instance(seed=0))
-    assert policy.subspace.center == "mean"
+    assert policy.centering.kind == "mean"
     assert policy.belief.projected.theta_bound == 3.0  # type: ignore[attr-defined]
     # On the digits θ* itself spans the subspace.
     policy.reveal(Digits().instance(seed=0))
     assert policy.subspace.params()["basis"].shape == (100, 1)
-    assert policy.subspace.center == "none"
+    assert policy.centering.kind == "none"
 
 
 def test_the_ridge_of_the_stronger_oful():

@@ -95,8 +95,8 @@ def test_thompson_in_the_subspace_draws_from_its_posterior():
     actions, rewards = rng.standard_normal((30, 6)), rng.standard_normal(30)
     policy.learn_many(actions, rewards)
     probe = rng.standard_normal((4, 6))
-    frame = policy.subspace.frame()
-    draws = policy.belief.view(probe, 6, frame, 1).posterior(40_000, 0.7, np.random.default_rng(2)).values
+    policy.belief.follow(policy.subspace.frame())
+    draws = policy.belief.view(probe).posterior(40_000, np.random.default_rng(2), 0.7).values
     inverse = np.linalg.inv(V.T @ actions.T @ actions @ V + 0.5 * np.eye(3))
     mean = probe @ V @ inverse @ V.T @ actions.T @ rewards
     expected = 0.49 * probe @ V @ inverse @ V.T @ probe.T
@@ -124,7 +124,34 @@ def test_what_a_part_does_not_say_is_asked_for_in_words():
     with pytest.raises(TypeError, match=r"Silent does not say how it chooses: give it a method choose\(\)"):
         eb.Policy(Whole(), Ambient(0.1), Silent()).choose(ACTIONS)
     with pytest.raises(TypeError, match=r"Blind does not say how it is viewed: give it a method view\(\)"):
-        eb.Policy(Whole(), Blind(), Optimism()).choose(ACTIONS)
+        eb.Policy(Whole(), Blind(), BestEstimate()).choose(ACTIONS)
+
+
+def test_a_rule_that_needs_more_than_the_belief_offers_is_refused_at_once():
+    class Blunt(Belief):
+        offers = ("estimates", "posterior")
+
+    match = "Optimism needs uppers, but Blunt offers only estimates, posterior"
+    with pytest.raises(ValueError, match=match):
+        eb.Policy(Whole(), Blunt(), Optimism())
+    assert eb.Policy(Whole(), Blunt(), Thompson()).rule.needs == ("posterior",)
+
+
+def test_thompson_without_a_scale_takes_the_beliefs_own():
+    """The same draws, times the noise of 0.2."""
+    own, told = taught(Thompson(), seed=4), taught(Thompson(0.2), seed=4)
+    for _ in range(20):
+        one, two = own.choose(ACTIONS), told.choose(ACTIONS)
+        assert (one.index, one.upper, one.propensity) == (two.index, two.upper, two.propensity)
+
+
+def test_the_deciding_draw_counts_in_the_propensity():
+    """With n draws in all no choice can have a share below 1/n, as the model that decided is one of them."""
+    policy = taught(Thompson(3.0, propensity_draws=2), seed=5)
+    shares = [policy.choose(ACTIONS).propensity for _ in range(200)]
+    assert set(shares) == {0.5, 1.0}
+    alone = taught(Thompson(3.0, propensity_draws=1), seed=5)
+    assert {alone.choose(ACTIONS).propensity for _ in range(20)} == {1.0}
 
 
 def test_a_decision_made_by_hand_carries_no_model():

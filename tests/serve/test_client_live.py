@@ -32,7 +32,7 @@ def test_decisions_and_rewards_are_those_of_the_library(client):
         twin.learn(own, reward)
     found = client.diagnostics("news")
     assert found["rewards_learned"] == 40
-    assert found["spectrum"] == pytest.approx(twin.diagnostics()["spectrum"].tolist())
+    assert found["spectrum"] == pytest.approx(list(twin.diagnostics().as_dict()["spectrum"]))
 
 
 def test_a_catalogue_is_multiplied_centred_and_changed(client):

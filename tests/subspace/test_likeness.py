@@ -15,7 +15,7 @@ def _pca(seed=0, rounds=400, **options):
     subspace = PCA(3)
     for t, offered in enumerate(islice(instance.rounds(), rounds)):
         if t == 0:
-            subspace.start(offered.actions)
+            subspace.start(offered.actions.shape[1])
         subspace.observe(offered.actions)
         subspace.frame()
     return instance, subspace
@@ -38,7 +38,7 @@ def test_a_set_that_is_one_vector_ten_times_counts_as_one():
     for t in range(300):
         actions = np.repeat(rng.standard_normal((1, 5)) * scales, 10, axis=0)
         if t == 0:
-            subspace.start(actions)
+            subspace.start(actions.shape[1])
         subspace.observe(actions)
         subspace.frame()
     assert subspace.likeness == pytest.approx(10.0, rel=1e-6)

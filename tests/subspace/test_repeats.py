@@ -90,7 +90,7 @@ def test_a_catalogue_that_comes_again_is_worth_its_items():
     items = next(world.rounds()).actions
     rng = np.random.default_rng(1)
     subspace = PCA("auto")
-    subspace.start(items[:8])
+    subspace.start(items.shape[1])
     for _ in range(3_000):
         subspace.observe(items[rng.choice(400, 8, replace=False)])
         frame = subspace.frame()

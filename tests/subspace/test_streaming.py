@@ -17,7 +17,7 @@ def _sets(count, **options):
 
 
 def _observe(subspace, sets):
-    subspace.start(sets[0])
+    subspace.start(sets[0].shape[1])
     for actions in sets:
         subspace.observe(actions)
         frame = subspace.frame()
@@ -43,7 +43,7 @@ def test_large_sets_are_sampled_and_all_positions_get_their_turn():
     subspace = Streaming(2)
     rng = np.random.default_rng(0)
     first = rng.standard_normal((400, 5))
-    subspace.start(first)
+    subspace.start(first.shape[1])
     seen = np.zeros(5)
     for position in range(8):
         # Only rows at one position modulo 8 carry the second axis; after eight sets it must have been seen.
@@ -59,7 +59,7 @@ def test_large_sets_are_sampled_and_all_positions_get_their_turn():
 def test_memory_is_linear_in_d():
     sizes = []
     for dim in (1000, 4000):
-        policy = eb.PSLB(noise=0.5, rank=3, memory="streaming")
+        policy = eb.PSLB(noise=0.5, rank=3, subspace="streaming", intersect=False)
         rng = np.random.default_rng(0)
         for _ in range(5):
             decision = policy.choose(rng.standard_normal((6, dim)))
@@ -73,7 +73,7 @@ def test_memory_is_linear_in_d():
 def test_the_slim_belief_loses_little_of_what_the_full_one_knows():
     """Turned from frame to frame without Σ, B stays near V̂ᵀΣV̂ + λI and the estimate near the full one's."""
     instance, sets = _sets(600)
-    slim = eb.PSLB(noise=0.5, rank=3, memory="streaming")
+    slim = eb.PSLB(noise=0.5, rank=3, subspace="streaming", intersect=False)
     chosen = []
     for actions in sets:
         decision = slim.choose(actions)
@@ -91,13 +91,13 @@ def test_the_slim_belief_loses_little_of_what_the_full_one_knows():
     assert ratio.min() >= 0.8
 
 
-def test_options_that_need_a_full_matrix_are_refused():
-    with pytest.raises(ValueError, match="streaming"):
-        eb.PSLB(noise=0.5, memory="streaming", outside="shrunk")
+def test_options_that_need_a_full_matrix_keep_one_and_others_do_not():
+    for radius, slim in (("sharp", True), (0.5, True), ("general", False), ("worst-case", False)):
+        policy = eb.PSLB(noise=0.5, rank=2, subspace="streaming", intersect=False, radius=radius)
+        assert isinstance(policy.belief, eb.belief.Projected)
+        assert policy.belief.slim is slim
     with pytest.raises(ValueError, match="Σ"):
-        eb.PSLB(noise=0.5, rank=2, memory="streaming", radius="general")
-    with pytest.raises(ValueError, match="center"):
-        Streaming(2, center="mean")
+        eb.belief.Projected(0.5, radius="general", slim=True)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -44,6 +44,11 @@ class Both(Belief):
         self.bound_by_ambient = 0
         self._frame: Frame | None = None
 
+    @property
+    def intercept(self) -> float:
+        """κ, as for either set."""
+        return self.ambient.intercept
+
     def start(self, dim: int) -> None:
         """Lay out both."""
         self.ambient.start(dim)

@@ -7,7 +7,6 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.belief.base import Models
-from eigenbandits.rules import sampled_ambient
 
 DIM = 12
 
@@ -35,7 +34,7 @@ def test_values_have_the_moments_of_an_even_law_on_the_boundary(kind):
     """u even on the sphere in D dimensions has the covariance I/D, so that values have Ω² X Z⁻¹ Xᵀ / D around Xθ̂."""
     belief, Z, center = taught()
     actions, count = offered(kind), 100_000
-    values = sampled_ambient.boundary(belief.view(actions, DIM, None, 1), count, np.random.default_rng(5)).values
+    values = belief.view(actions).boundary(count, np.random.default_rng(5)).values
     expected = 4.0 * actions @ np.linalg.solve(Z, actions.T) / DIM
     deviations = np.sqrt(np.diag(expected))
     # Five standard errors of a mean and of a covariance; the law has lighter tails than the normal one.
@@ -49,7 +48,7 @@ def test_values_have_the_moments_of_an_even_law_on_the_boundary(kind):
 def test_models_lie_on_the_boundary_and_give_the_values():
     belief, Z, center = taught()
     actions = offered("twins")
-    models = sampled_ambient.boundary(belief.view(actions, DIM, None, 1), 2_000, np.random.default_rng(6))
+    models = belief.view(actions).boundary(2_000, np.random.default_rng(6))
     vectors = np.array([models.vector(row) for row in range(2_000)])
     np.testing.assert_allclose(vectors @ actions.T, models.values, atol=1e-10)
     deviations = vectors - center
@@ -63,7 +62,7 @@ def test_models_lie_on_the_boundary_and_give_the_values():
 def test_with_as_many_actions_as_dimensions_models_are_drawn_whole():
     belief, Z, center = taught()
     actions = np.random.default_rng(7).standard_normal((DIM, DIM))
-    models = sampled_ambient.boundary(belief.view(actions, DIM, None, 1), 50, np.random.default_rng(8))
+    models = belief.view(actions).boundary(50, np.random.default_rng(8))
     vectors = np.array([models.vector(row) for row in range(50)])
     np.testing.assert_allclose(vectors @ actions.T, models.values, atol=1e-10)
     deviations = vectors - center
@@ -81,6 +80,9 @@ def test_many_actions_are_looked_at_a_part_of_the_models_at_a_time_and_the_best_
             first = self.drawn
             self.drawn += count
             return Models(values[first : first + count], lambda row: np.array([first + row]))
+
+        def finding(self, index):
+            return None
 
     view: Any = Counted()
     choice = eb.rules.SampledOptimism(samples).choose(view, size, np.random.default_rng(0))
