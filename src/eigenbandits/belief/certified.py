@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -85,6 +86,8 @@ class MixtureSet(Belief):
         self.doubts = 0
         self.solved_action: Array | None = None
         self.solved: Array | None = None
+        # How many rewards the sums will hold after the one that is being learned, and the scores then.
+        self._coming = (0, self.scores)
 
     @property
     def unit(self) -> float:
@@ -136,19 +139,29 @@ class MixtureSet(Belief):
         predictions = [
             ridge.predict(action, known) for ridge, known in zip(self.ridges, self._known(action), strict=True)
         ]
-        scores = [
+        scores = self.scores + [
             mixture.prediction_score(surprise=reward - found.mean, gain=found.gain, noise=self.noise)
             for found in predictions
         ]
         lost = [ridge.learn(found, action, reward) for ridge, found in zip(self.ridges, predictions, strict=True)]
         # Last, since everything above can be made anew from the sums (`recover`).
+        self._coming = self.evidence.count + 1, scores
         self.evidence.add(action, reward)
-        self.scores = self.scores + scores
+        self.scores = scores
         for ridge, without in zip(self.ridges, lost, strict=True):
             ridge.upkeep(without, self.evidence)
         refuted = self.squares()[STRUCTURED] < 0.0
         self.refutations += refuted
         self.doubts += refuted or self.outvoted
+
+    def learn_many(self, actions: Array, rewards: Array) -> None:
+        """Take in many, one by one since each is predicted from those before it; all of them or, if cut off, none."""
+        before = copy.deepcopy(self.state())
+        try:
+            super().learn_many(actions, rewards)
+        except BaseException:
+            self.restore(before)
+            raise
 
     def _known(self, action: Array) -> tuple[Array | None, Array | None]:
         """Return Z⁻¹x by each ridge where choosing the action has found them already."""
@@ -159,7 +172,10 @@ class MixtureSet(Belief):
         return None, None
 
     def recover(self) -> None:
-        """Find everything that follows from the sums anew."""
+        """Find everything that follows from the sums anew; a reward that they hold is scored, any other is not."""
+        count, scores = self._coming
+        if count == self.evidence.count:
+            self.scores = scores
         self.solved_action = self.solved = None
         for ridge in self.ridges:
             ridge.repair(self.evidence)
