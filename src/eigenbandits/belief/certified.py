@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
-from eigenbandits.belief.base import Belief, Finding, Rows, View, walk
+from eigenbandits import inputs
+from eigenbandits.belief.base import Belief, Finding
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.readings import LeastUpper
 from eigenbandits.belief.ridge import Ridge
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
@@ -228,9 +228,9 @@ class MixtureSet(Belief):
         known = ridge.outside * self.theta_bound**2 - 2.0 * self.noise**2 * math.log(self.delta / 2.0)
         return [(ridge, math.sqrt(learned + known))]
 
-    def view(self, lifted: Array) -> MixtureView:
+    def view(self, lifted: Array) -> LeastUpper:
         """Look at the set through a decision set."""
-        return MixtureView(self.radii(), lifted)
+        return LeastUpper(self.radii(), lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radii, and whether and how often the subspace was refuted or outvoted."""
@@ -253,87 +253,3 @@ class MixtureSet(Belief):
         elif squares[STRUCTURED] < 0.0:
             found["warnings"].append("The rewards refute the low-rank assumption: the whole space alone decides.")
         return found
-
-
-class MixtureView(View):
-    """The set through one decision set: the least upper bound over its readings."""
-
-    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array) -> None:
-        self.readings = readings
-        self.lifted = lifted
-        self._centers = [ridge.center for ridge, _ in readings]
-        self._first: Array | None = None
-        # Z⁻¹x by reading and row, where it is known.
-        self._solved: dict[tuple[int, int], Array] = {}
-
-    def part(self, start: int, stop: int) -> MixtureView:
-        """Return the view through some of the actions."""
-        part = MixtureView(self.readings, self.lifted[start:stop])
-        part._first = None if self._first is None else self._first[start:stop]
-        part._solved = {(i, row - start): x for (i, row), x in self._solved.items() if start <= row < stop}
-        return part
-
-    def estimates(self) -> Array:
-        """Return xᵀθ̂ by the subspace's ridge, or by the other one where that is left out."""
-        return linalg.project(self.lifted, self._centers[0])
-
-    def bounds(self, reading: int, rows: Rows) -> Array:
-        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading for some of the actions, given by their indices."""
-        ridge, radius = self.readings[reading]
-        actions = self.lifted[rows].astype(np.float64, copy=False)
-        products = ridge.inverse.times_rows(actions)
-        self._solved.update(((reading, row), found) for row, found in zip(rows.tolist(), products, strict=True))
-        squares = linalg.row_dots(actions, products)
-        return np.asarray(actions @ self._centers[reading] + radius * np.sqrt(np.maximum(squares, 0.0)))
-
-    def first(self) -> Array:
-        """Return the bounds of the first reading for all actions."""
-        if self._first is None:
-            self._first = self.bounds(0, np.arange(len(self.lifted)))
-        return self._first
-
-    def least(self, rows: Rows) -> Array:
-        """Return the least upper bound of some of the actions."""
-        found = self.first()[rows]
-        for reading in range(1, len(self.readings)):
-            found = np.minimum(found, self.bounds(reading, rows))
-        return np.asarray(found)
-
-    def uppers(self) -> Array:
-        """Return the least upper bound of each action."""
-        return self.least(np.arange(len(self.lifted)))
-
-    def best(self) -> tuple[int, float]:
-        """Return the action with the highest least upper bound; the second reading looks only at those that may."""
-        return walk(self.first(), lambda index: float(self.least(np.array([index]))[0]), self.least)
-
-    def prefetch(self, sizes: list[int]) -> None:
-        """Find the first reading's bounds of all parts at once."""
-        self.first()
-
-    def finding(self, index: int) -> Finding | None:
-        """Return Z⁻¹x by both ridges, one row each, where both are known."""
-        known = [self._solved.get((reading, index)) for reading in (STRUCTURED, AMBIENT)]
-        found = [one for one in known if one is not None]
-        if len(self.readings) < 2 or len(found) < 2:
-            return None
-        return Finding(self.lifted[index].astype(np.float64), np.array(found))
-
-    def optimist(self, index: int) -> Callable[[], Array]:
-        """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
-        rows = np.array([index])
-        values = [self.first()[index], *(self.bounds(i, rows)[0] for i in range(1, len(self.readings)))]
-        reading = int(np.argmin(values))
-        center, radius = self._centers[reading], self.readings[reading][1]
-        action, solved = self.lifted[index].astype(np.float64), self._solved[reading, index].copy()
-
-        def model() -> Array:
-            width = math.sqrt(max(float(action @ solved), 0.0))
-            return np.asarray(center + (radius / width * solved if width > 0.0 else 0.0))
-
-        return model
-
-    def believer(self) -> Callable[[], Array]:
-        """Give θ̂."""
-        center = self._centers[0]
-        return lambda: center
