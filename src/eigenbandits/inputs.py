@@ -140,6 +140,9 @@ def _as_numbers(value: Any, what: str, dtype: str = "float64") -> Array:
         raise ValueError(f"{what} cannot be read as an array of numbers: {reason}.") from error
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
+    if dtype == "float32" and array.dtype != np.float32:
+        # Before they are rounded, which would make infinity or nothing of what does not fit.
+        _finite(np.asarray(array, dtype=np.float64, order="C"), what, single=True)
     # One layout, so that the same numbers lead to the same choices to the last bit, however they came.
     return np.asarray(array, dtype=dtype, order="C")
 
@@ -151,13 +154,14 @@ def _check_width(width: int, dim: int | None, what: str) -> None:
         raise ValueError(f"{what} has vectors of length {width}; this policy has seen vectors of length {dim}.")
 
 
-def _finite(array: Array, what: str) -> Array:
+def _finite(array: Array, what: str, single: bool | None = None) -> Array:
     # One cheap pass, through BLAS, which raises no warnings: NaN, infinity and what is too large always show in the sum
     # of the absolute values, and many numbers of ordinary size are told apart from them below.
     flat = array.reshape(-1)
-    single = flat.dtype is _DTYPES["float32"]
-    total = blas.sasum(flat) if single else blas.dasum(flat)
-    largest, smallest = (_LARGEST_SINGLE, _SMALLEST_SINGLE) if single else (LARGEST, SMALLEST)
+    rounded = flat.dtype is _DTYPES["float32"]
+    total = blas.sasum(flat) if rounded else blas.dasum(flat)
+    narrow = rounded if single is None else single
+    largest, smallest = (_LARGEST_SINGLE, _SMALLEST_SINGLE) if narrow else (LARGEST, SMALLEST)
     if smallest <= total <= largest or total == 0.0:
         return array
     if not math.isfinite(total) and not np.isfinite(array).all():
@@ -171,7 +175,7 @@ def _finite(array: Array, what: str) -> Array:
     place = tuple(int(i) for i in np.argwhere(np.abs(array) == np.abs(array).max())[0])
     if abs(array[place]) > largest:
         raise ValueError(
-            f"{what} holds {array[place]:.3g} at {place}, whose powers do not fit into {array.dtype.name}; "
+            f"{what} holds {array[place]:.3g} at {place}, whose powers do not fit into float{32 if narrow else 64}; "
             f"divide by a constant, so that all are at most {largest:g} in size."
         )
     return array

@@ -62,10 +62,11 @@ def test_an_interruption_loses_the_reward_or_keeps_it_whole(kind, place, after, 
                 policy.learn(decision, 1.0)
         except Interrupted:
             pass
-        # Recovery asks for the inverse itself; then it is done once more, by hand.
     if not reached:
         pytest.skip("this belief does not come by here")
-    policy.belief.recover()
+    if place == "inverse":
+        # Recovery came by here as well, and was cut off too.
+        policy.belief.recover()
     counted = after and place in ("add", "add_many")
     counted = counted and policy.diagnostics().rewards_learned > twin.diagnostics().rewards_learned
     if counted:
