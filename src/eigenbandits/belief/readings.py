@@ -37,7 +37,7 @@ class LeastUpper(View):
 
     def estimates(self) -> Array:
         """Return xᵀθ̂ by the first reading."""
-        return linalg.project(self.lifted, self._centers[0])
+        return np.asarray(self.lifted.astype(np.float64, copy=False) @ self._centers[0])
 
     def bounds(self, reading: int, actions: Array) -> tuple[Array, Array]:
         """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading, and Z⁻¹x, for each row x."""
