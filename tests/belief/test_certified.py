@@ -331,6 +331,23 @@ def test_parts_of_a_view_know_what_the_whole_has_found():
         assert chosen.upper == pytest.approx(alone.uppers().max())
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rewards", [1e-49, 1.0, 1e49])
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [("float64", 1e-49), ("float64", 1e49), ("float32", 1e-14), ("float32", 1e14)]
+)
+def test_numbers_up_to_the_limits_lead_to_sound_choices(dtype, scale, rewards):
+    one = policy(dtype=dtype, center="mean")
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        actions = scale * rng.normal(size=(5, 4))
+        decision = one.choose(actions)
+        assert np.isfinite([decision.estimate, decision.upper, *decision.model]).all()
+        one.learn(decision, rewards * rng.normal())
+        one.learn_many(actions, np.full(5, rewards))
+    assert np.isfinite(one.diagnostics().details["radius_ambient"])
+
+
 def test_what_is_asked_for_is_checked():
     for wrong in ({"noise": 0.0}, {"theta_bound": 0.0}, {"delta": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
