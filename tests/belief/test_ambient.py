@@ -80,15 +80,18 @@ def test_small_and_large_problems_hold_the_same_matrix(dim, count):
 
 def test_the_mixture_radius_is_the_root_of_the_sum_of_squares():
     actions, rewards = stream(2, 40, 6)
-    policy = eb.OFUL(noise=0.2, ridge=2.0, theta_bound=3.0, delta=0.05, radius="mixture")
-    policy.learn_many(actions, rewards)
+    belief = Ambient(noise=0.2, ridge=2.0, theta_bound=3.0, delta=0.05, radius="mixture")
+    belief.start(6)
+    belief.learn_many(actions, rewards)
     ratio = np.linalg.slogdet(np.eye(6) + actions.T @ actions / 2.0)[1]
     omega = math.sqrt(0.2**2 * (ratio + 2 * math.log(20)) + 2.0 * 3.0**2)
-    assert policy.belief.omega() == pytest.approx(omega, rel=1e-9)
+    assert belief.omega() == pytest.approx(omega, rel=1e-9)
     probe = np.random.default_rng(3).standard_normal((4, 6))
     Z = actions.T @ actions + 2.0 * np.eye(6)
     widths = np.sqrt(np.einsum("ij,ji->i", probe, np.linalg.solve(Z, probe.T)))
-    np.testing.assert_allclose(policy.belief.view(probe).uppers(), probe @ policy.belief.center + omega * widths)
+    theta = np.linalg.solve(Z, actions.T @ rewards)
+    np.testing.assert_allclose(belief.view(probe).uppers(), probe @ theta + omega * widths, rtol=1e-8)
+    assert repr(eb.OFUL(noise=0.2, radius="mixture").belief) == "Ambient(noise=0.2, radius='mixture')"
 
 
 def test_the_paper_radius_follows_the_largest_norm_seen():

@@ -29,12 +29,14 @@ def twin(settings, seed):
     for fresh in islice(instance.rounds(), settings.rounds):
         actions = offer.actions(fresh.actions, belief)
         decision = policy.choose(actions)
-        span = policy.subspace.current().directions
+        frame = policy.subspace.current()
+        assert frame is not None
+        span = frame.directions
         hat = span @ span.T
         inner, outer = belief.structured.inside, belief.structured.outside
         level, b = belief.level(), X.T @ r
         # ‖(I − P̂)P‖₂, which for equal ranks is ‖P̂ − P‖₂.
-        errors = {"true": np.linalg.norm((np.eye(d) - hat) @ true, 2), "estimated": belief.error}
+        errors = {"true": float(np.linalg.norm((np.eye(d) - hat) @ true, 2)), "estimated": belief.error}
         found = {"rho": (np.sum((r - X @ theta) ** 2), level)}
         for name, error in errors.items():
             W = inner * hat + outer * (np.eye(d) - hat)
