@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from benchmarks import peers, plain
 from benchmarks.data import NOISE, Size
 
 Array = NDArray[np.float64]
+# O(dm) memory in all.
+SLIM: dict[str, Any] = {"subspace": "streaming", "intersect": False}
 
 
 class Method(Protocol):
@@ -134,13 +136,15 @@ METHODS: dict[str, Entry] = {
     "pslb-streaming": Entry(
         "PSLB, streaming, rank known",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, subspace="streaming", intersect=False, seed=0)),
+        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, **SLIM, seed=0)),
         "the projected set only, in O(dm) memory",
     ),
     "pslb-streaming-32": Entry(
         "PSLB, streaming, rank known, float32",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, subspace="streaming", intersect=False, dtype="float32", seed=0)),
+        _ours(
+            lambda s: eb.PSLB(noise=NOISE, rank=s.rank, subspace="streaming", intersect=False, dtype="float32", seed=0)
+        ),
         "given its decision sets in float32",
         single=True,
     ),

@@ -17,6 +17,7 @@ from eigenbandits.algorithms import (
     ProjectedThompson,
     Random,
 )
+from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.files import load
 from eigenbandits.lab.run import Trace, run
 from eigenbandits.policy import Decision, Policy
@@ -36,6 +37,7 @@ __all__ = [
     "SOFUL",
     "Audit",
     "Decision",
+    "Diagnostics",
     "EpsilonGreedy",
     "Experiment",
     "Greedy",

@@ -140,7 +140,7 @@ def _as_numbers(value: Any, what: str, dtype: str = "float64") -> Array:
         raise ValueError(f"{what} cannot be read as an array of numbers: {reason}.") from error
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
-    if dtype == "float32" and array.dtype != np.float32:
+    if dtype == "float32" and array.dtype != np.float32 and array.size:
         # Before they are rounded, which would make infinity or nothing of what does not fit.
         _finite(np.asarray(array, dtype=np.float64, order="C"), what, single=True)
     # One layout, so that the same numbers lead to the same choices to the last bit, however they came.
