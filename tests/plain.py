@@ -176,7 +176,7 @@ class PlainPSLB(PlainLinear):
     def compare(self, actions: Matrix) -> None:
         """Show the set to what counts vectors (which has tests of its own), in units of 1 whatever their size."""
         if len(self.sets) == 1:
-            self.effective.start(actions.shape[1], 1.0)
+            self.effective.start(actions)
         vectors = actions - actions.mean(axis=0) if self.by_set else actions
         V, mean = (None, None) if self.frame is None else self.frame
         if self.center == "mean":

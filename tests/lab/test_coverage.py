@@ -55,7 +55,7 @@ def twin(env, rounds, seed, play, refresh):
     sizes: list[tuple[float, float]] = []
     refreshed = frames = 0
     effective = Effective()  # has tests of its own
-    effective.start(d, 1.0)
+    effective.start(np.ones((1, d)))
     waiting: list[np.ndarray] = []
     V = np.zeros((d, m))
     for t, (round_, index) in enumerate(zip(islice(instance.rounds(), rounds), picked, strict=True), start=1):

@@ -187,7 +187,7 @@ class Belief(Component):
         return 1.0
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the belief for lifted actions of length `dim`, the last number κ = `intercept` where that is not 0."""
+        """Lay out the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
 
     def follow(self, frame: Frame | None) -> None:
         """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
@@ -228,6 +228,6 @@ class RidgeBelief(Belief):
         self.delta = inputs.probability(delta, "delta")
 
     @property
-    def intercept(self) -> float:
+    def intercept(self) -> float | None:
         """κ = √λ: the ridge then weighs as much as one reward does, whatever the unit of the actions."""
         return math.sqrt(self.ridge)

@@ -98,9 +98,7 @@ class Both(Belief):
         self.projected.learn(action, reward)
         self.ambient.learn(action, reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Teach both."""
         if 3 * len(actions) < len(self.ambient.center):
             super().learn_many(actions, rewards, forecasts)

@@ -14,8 +14,8 @@ from eigenbandits import inputs, linalg
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
 from eigenbandits.belief.likelihood import SumsReading
+from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -48,13 +48,14 @@ class Spectral(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("prior", "version", "members", "weights", "ratios", "noise_level", "due", "origin", "lowest", "highest"),
+        *("prior", "version", "members", "weights", "ratios", "noise", "due", "origin", "lowest", "highest"),
         *("bounded_below", "bounded_above", "kappa", "ridge"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
-        super().__init__(1.0 if noise is None else noise)
-        self.noise = noise if noise is None else inputs.size(noise, "noise")
+        # The noise as it is used: what was given, or the latest estimate.
+        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"))
+        self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()
         self.kappa = 0.0
@@ -63,7 +64,6 @@ class Spectral(Ambient):
         self.members: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
         self.ratios: Array = np.zeros(0)
-        self.noise_level = 1.0
         # The number of rewards at which the prior is fitted next.
         self.due = 0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
@@ -72,6 +72,10 @@ class Spectral(Ambient):
         self.lowest = math.inf
         self.highest = -math.inf
         self.bounded_below = self.bounded_above = False
+
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
+        return {"noise": self.known_noise, "width": self.width}
 
     @property
     def intercept(self) -> None:
@@ -106,9 +110,7 @@ class Spectral(Ambient):
         self.prior.add(said[1:], value, self.origin)
         self._note_range(reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
         Belief.learn_many(self, actions, rewards, forecasts)
 
@@ -151,7 +153,7 @@ class Spectral(Ambient):
             squares, freedom = max(squares - count * level**2, 0.0), count - 1.0
         unit = squares / count if squares > 1e-14 * self.evidence.squares else 1.0
         reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
-        members = self.prior.fit(reading, spectrum, basis.shape[1], unit, self.noise)
+        members = self.prior.fit(reading, spectrum, basis.shape[1], unit, self.known_noise)
         self.weights = np.array([member.weight for member in members])
         self.ratios = np.array([member.ratio for member in members])
         self._join(members, basis, mean, level, count)
@@ -183,7 +185,7 @@ class Spectral(Ambient):
             lifted[dim, dim] = (float(mean @ slopes) + 1.0 / max(count, 1)) / self.kappa**2
             self.members[:, dim] = (level + (self.origin or 0.0) - self.members[:, :dim] @ mean) / self.kappa
         self.center = heard @ self.members
-        self.noise_level = math.sqrt(variance)
+        self.noise = math.sqrt(variance)
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
         # The norm bounds the largest eigenvalue, for the slack of single precision.
@@ -197,7 +199,7 @@ class Spectral(Ambient):
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
         """Return the radius: as many standard deviations as the width says."""
-        return self.width * self.noise_level
+        return self.width * self.noise
 
     def view(self, lifted: Array) -> SpectralView:
         """Look at the posterior through a decision set."""
@@ -208,11 +210,11 @@ class Spectral(Ambient):
         found: dict[str, Any] = {"rewards_learned": self.evidence.count, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
             best = int(self.weights.argmax())
-            found["noise"] = self.noise_level
+            found["noise"] = self.noise
             found["prior"] = f"variances follow the spectrum to the power {POWERS[best]:g}"
             found["widths"] = {
-                "signal": self.noise_level * math.sqrt(float(self.ratios[best])),
-                "noise": self.noise_level,
+                "signal": self.noise * math.sqrt(float(self.ratios[best])),
+                "noise": self.noise,
             }
             found["shapes"] = {f"{power:g}": float(w) for power, w in zip(POWERS, self.weights, strict=True)}
         return found
@@ -265,4 +267,4 @@ class SpectralView(AmbientView):
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws from the posterior, times the scale where one is given."""
-        return super().posterior(count, rng, self.belief.noise_level * (1.0 if scale is None else scale))
+        return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))

@@ -187,9 +187,7 @@ class PCA(Subspace):
     def current(self) -> Frame | None:
         """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
         if self._frame is None and self.directions is not None:
-            self._frame = Frame(
-                self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum
-            )
+            self._frame = Frame(self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum)
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:

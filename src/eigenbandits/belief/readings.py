@@ -1,0 +1,111 @@
+"""One or two ellipsoids that both hold θ*, seen through one decision set: the least of their upper bounds counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import linalg
+from eigenbandits.belief.base import Finding, Rows, View, walk
+from eigenbandits.belief.ridge import Ridge
+
+Array = NDArray[np.float64]
+
+
+class LeastUpper(View):
+    """One or two readings, each a ridge and the radius around its estimate, through one decision set."""
+
+    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array) -> None:
+        self.readings = readings
+        self.lifted = lifted
+        self._centers = [ridge.center for ridge, _ in readings]
+        # The bounds of the first reading and its products Z⁻¹x, for all actions.
+        self._first: tuple[Array, Array] | None = None
+        # The same of the second by row, where they were asked for.
+        self._second: dict[int, tuple[float, Array]] = {}
+
+    def part(self, start: int, stop: int) -> LeastUpper:
+        """Return the view through some of the actions."""
+        part = LeastUpper(self.readings, self.lifted[start:stop])
+        if self._first is not None:
+            part._first = self._first[0][start:stop], self._first[1][start:stop]
+        part._second = {row - start: found for row, found in self._second.items() if start <= row < stop}
+        return part
+
+    def estimates(self) -> Array:
+        """Return xᵀθ̂ by the first reading."""
+        return np.asarray(self.lifted.astype(np.float64, copy=False) @ self._centers[0])
+
+    def bounds(self, reading: int, actions: Array) -> tuple[Array, Array]:
+        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading, and Z⁻¹x, for each row x."""
+        ridge, radius = self.readings[reading]
+        rows = actions.astype(np.float64, copy=False)
+        products = ridge.inverse.times_rows(rows)
+        squares = linalg.row_dots(rows, products)
+        linalg.take_roots(squares)
+        return np.asarray(rows @ self._centers[reading] + radius * squares), products
+
+    def first(self) -> tuple[Array, Array]:
+        """Return the bounds and products of the first reading for all actions."""
+        if self._first is None:
+            self._first = self.bounds(0, self.lifted)
+        return self._first
+
+    def second(self, rows: Rows) -> Array:
+        """Return the bounds of the second reading for some of the actions."""
+        values, products = self.bounds(1, self.lifted[rows])
+        self._second.update(zip(rows.tolist(), zip(values.tolist(), products, strict=True), strict=True))
+        return values
+
+    def least(self, rows: Rows) -> Array:
+        """Return the least upper bound of some of the actions."""
+        found = self.first()[0][rows]
+        return found if len(self.readings) == 1 else np.minimum(found, self.second(rows))
+
+    def least_of(self, index: int) -> float:
+        """Return the same for one action."""
+        value = float(self.first()[0][index])
+        if len(self.readings) == 1:
+            return value
+        if index not in self._second:
+            self.second(np.array([index]))
+        return min(value, self._second[index][0])
+
+    def uppers(self) -> Array:
+        """Return the least upper bound of each action."""
+        return self.least(np.arange(len(self.lifted)))
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest least upper bound; the second reading looks only at those that may."""
+        return walk(self.first()[0], self.least_of, self.least)
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find the first reading's bounds of all parts at once."""
+        self.first()
+
+    def finding(self, index: int) -> Finding | None:
+        """Return Z⁻¹x by both ridges, one row each, where both are known."""
+        if self._first is None or index not in self._second:
+            return None
+        return Finding(self.lifted[index].astype(np.float64), np.array([self._first[1][index], self._second[index][1]]))
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
+        binds = self.least_of(index) < self.first()[0][index]
+        solved = self._second[index][1] if binds else self.first()[1][index]
+        center, radius = self._centers[int(binds)], self.readings[int(binds)][1]
+        action, solved = self.lifted[index].astype(np.float64), solved.copy()
+
+        def model() -> Array:
+            width = math.sqrt(max(float(action @ solved), 0.0))
+            return np.asarray(center + (radius / width * solved if width > 0.0 else 0.0))
+
+        return model
+
+    def believer(self) -> Callable[[], Array]:
+        """Give θ̂."""
+        center = self._centers[0]
+        return lambda: center
