@@ -129,6 +129,14 @@ class SymmetricSum(Component):
             self.fill = 0
         return self.half
 
+    def copied(self) -> Array:
+        """Return the lower half, the waiting rows included, as a new matrix; nothing is let in."""
+        matrix = self.half.copy(order="F")
+        if self.fill:
+            columns = self.waiting[: self.fill].T
+            matrix = blas.dsyrk(self.sign, columns, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        return matrix
+
     def times(self, vector: Array) -> Array:
         """Return the matrix times a vector."""
         result: Array

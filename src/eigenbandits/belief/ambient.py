@@ -160,7 +160,7 @@ class Ambient(RidgeBelief):
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
         sums = self.evidence if evidence is None else evidence
-        matrix = sums.gram.flush().copy(order="F")
+        matrix = sums.gram.copied()
         matrix.flat[:: len(matrix) + 1] += self.ridge
         return matrix
 
