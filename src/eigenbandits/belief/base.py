@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -166,11 +165,8 @@ class Belief(Component):
 
     # What its views offer, of "estimates", "uppers", "posterior" and "boundary"; see `View`.
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
-
-    @property
-    def intercept(self) -> float:
-        """κ: the coordinate that an intercept is given in lifted actions."""
-        return 1.0
+    # κ, the coordinate that an intercept is given in lifted actions; None takes the size of the first actions.
+    intercept: float | None = 1.0
 
     def start(self, dim: int) -> None:
         """Lay out the belief for lifted actions of length `dim`."""
@@ -211,8 +207,5 @@ class RidgeBelief(Belief):
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
-
-    @property
-    def intercept(self) -> float:
-        """κ = √λ: the ridge then weighs as much as one reward does, whatever the unit of the actions."""
-        return math.sqrt(self.ridge)
+        # One λ and one S for all coordinates ask for an intercept's coordinate of the size of an action.
+        self.intercept = None
