@@ -49,8 +49,8 @@ def least_larger_form(shape1: Matrix, center1: Vector, shape2: Matrix, center2: 
 class PlainLinear:
     """Ridge regression on all that was learned: OFUL's estimate, widths and radii.
 
-    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ = √λ is added as
-    a last coordinate.
+    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ of the root mean
+    square norm of the first decision set is added as a last coordinate.
     """
 
     noise: float
@@ -74,7 +74,7 @@ class PlainLinear:
             return actions
         if self.center == "differences":
             return actions - own_set.mean(axis=0)
-        kappa = math.sqrt(self.ridge)
+        kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         taken_off = self.sets[0].mean(axis=0) if self.center == "mean" else own_set.mean(axis=0)
         return np.column_stack([actions - taken_off, np.full(len(actions), kappa)])
 
@@ -194,7 +194,7 @@ class PlainPSLB(PlainLinear):
         inside = centred @ V
         outside = centred - inside @ V.T
         if self.has_intercept:
-            kappa = math.sqrt(self.ridge)
+            kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
             inside = np.column_stack([inside, np.full(len(inside), kappa)])
         return inside, outside
 
@@ -258,7 +258,7 @@ class PlainPSLB(PlainLinear):
         """Return A with φ = Aᵀϑ: with x̃ = (x − ref, κ) and z = (Vᵀ(x − μ), κ), the same reward asks for (Vᵀθ, c')."""
         if not self.has_intercept:
             return V
-        kappa = math.sqrt(self.ridge)
+        kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         matrix = np.zeros((len(V) + 1, V.shape[1] + 1))
         matrix[:-1, :-1] = V
         matrix[-1, -1] = 1.0

@@ -77,11 +77,6 @@ class Spectral(Ambient):
         """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
         return {"noise": self.known_noise, "width": self.width}
 
-    @property
-    def intercept(self) -> None:
-        """None: its prior is flat, so that κ is a unit and nothing else; one of the actions' size keeps sums sound."""
-        return None
-
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
         super().start(dim, intercept)
