@@ -132,5 +132,6 @@ def test_a_saved_policy_goes_on_with_the_same_estimate(tmp_path):
         for one in (policy, again):
             one.learn(one.choose(actions), 0.0)
     first, second = policy.diagnostics(), again.diagnostics()
-    assert first.projection_error == second.projection_error is not None and first.projection_error < 1.0
+    assert first.projection_error == second.projection_error
+    assert first.projection_error is not None and first.projection_error < 1.0  # noqa: PT018
     assert first.details["independent_vectors"] == second.details["independent_vectors"]

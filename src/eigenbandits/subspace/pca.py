@@ -113,6 +113,16 @@ class PCA(Subspace):
         self._frame: Frame | None = None
 
     @property
+    def steps(self) -> int:
+        """Steps of the block power method at one refresh."""
+        return eigen.STEPS
+
+    @property
+    def waiting(self) -> int:
+        """Vectors that wait to be added together."""
+        return BLOCK
+
+    @property
     def dense(self) -> int:
         """Up to how many dimensions a dense eigendecomposition costs no more than tracking."""
         return eigen.DENSE
@@ -127,7 +137,7 @@ class PCA(Subspace):
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(dim, intercept, around_mean)
-        self.moment.start(dim, BLOCK)
+        self.moment.start(dim, self.waiting)
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
@@ -163,9 +173,13 @@ class PCA(Subspace):
 
     def _worth_adding(self, actions: Array) -> Array:
         """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
+        few = self.added < PLENTY * actions.shape[1]
+        return actions if few or self.refresh == "every-round" else self._some(actions)
+
+    def _some(self, actions: Array) -> Array:
+        """Return an even sample of a large set in many dimensions, and all of any other."""
         count, dim = actions.shape
-        few = count < 2 * FEWEST or dim < LARGE or self.added < PLENTY * dim
-        if few or self.refresh == "every-round":
+        if count < 2 * FEWEST or dim < LARGE:
             return actions
         stride = min(STRIDE, count // FEWEST)
         return actions[self.sets % stride :: stride]
@@ -209,7 +223,8 @@ class PCA(Subspace):
             top = eigen.dense(matrix, self._choose_rank)
         else:
             trace = float(np.trace(half)) / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
-            top = eigen.tracked(self._times, trace, count, self._guess(dim, size), self._choose_rank)
+            guess = self._guess(dim, size)
+            top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, self.steps)
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
