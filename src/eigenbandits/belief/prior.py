@@ -24,6 +24,8 @@ _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
+# Ratios that are less likely than the likeliest by this factor of e have no weight to speak of: 0.7 % at the most.
+NEGLIGIBLE = 5.0
 # Rooms for forecasts that wait to be added up.
 WAITING = 64
 
@@ -158,7 +160,8 @@ class LearnedPrior(Component):
     ) -> tuple[float, float, Array, Array]:
         """Return a member's evidence over all ratios, its mean ratio in logarithms, and the kernel and vector for both.
 
-        Climbs to the likeliest ratio from where the last search ended; those far from it have no weight.
+        Climbs to the likeliest ratio from where the last search ended, then looks to both sides of it as far as there
+        is weight; where rewards are many that is not far.
         """
         kernel, vector = reading.kernel(prior)
         logs: dict[int, float] = {}
@@ -181,6 +184,10 @@ class LearnedPrior(Component):
                 break
             best = better
         self.starts[place] = best
+        for step in (-1, 1):
+            index = best + step
+            while 0 <= index < len(RATIOS) and look(index) > logs[best] - NEGLIGIBLE:
+                index += step
         indices = np.array(sorted(logs))
         values = np.array([logs[index] for index in indices])
         weights = np.exp(values - values.max())

@@ -261,7 +261,7 @@ class Spectral(Ambient):
         self.ridge = 1.0 / float(np.linalg.norm(lifted))
 
     def _take_thin(self, scale: float, plus: Array, minus: Array, mean: Array, room: int) -> None:
-        """Keep the same where it is scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
+        """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
         if self.kappa:
             away = -mean / self.kappa
             size = float(np.linalg.norm(away))
