@@ -93,11 +93,11 @@ class Hosted:
 
     def remember(self, number: int, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
-        kept = {"lifted": decision.lifted, "forecast": decision.forecast}
-        self._open[number] = Decision(decision.index, decision.action, decision.round, 0.0, 0.0, **kept)
-        vectors = 1 if decision.lifted is decision.action else 2
-        said = 0 if decision.forecast is None else decision.forecast.nbytes
-        if len(self._open) * (8 * vectors * len(decision.action) + said + _OVERHEAD) > _REMEMBERED:
+        index, action, lifted, forecast = decision.index, decision.action, decision.lifted, decision.forecast
+        self._open[number] = Decision(index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        vectors = 1 if lifted is action else 2
+        said = 0 if forecast is None else forecast.nbytes
+        if len(self._open) * (8 * vectors * len(action) + said + _OVERHEAD) > _REMEMBERED:
             self._open.popitem(last=False)
 
     def is_open(self, number: int) -> bool:
