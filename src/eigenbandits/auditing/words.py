@@ -91,8 +91,8 @@ def method(audit: Audit) -> str:
     return (
         f"Simulated on these vectors: {audit.rounds} rounds with {audit.arms} of them each, {audit.seeds} random θ* in "
         f"each place, expected rewards of standard deviation {SIGNAL:g} within a set, Gaussian noise {NOISE:g}. "
-        "EigenUCB is shown the vectors first and told nothing; OFUL (log-det radius) is told the noise and the norm S of θ*. "
-        "Where your rewards lie only rewards can say."
+        "EigenUCB is shown the vectors first and told nothing; OFUL (log-det radius) is told the noise and "
+        "the norm S of θ*. Where your rewards lie only rewards can say."
     )
 
 
