@@ -246,8 +246,8 @@ def main() -> None:
                 learned = client.policy(POLICY)["rewards"]
     rows = middle(runs)
     text = [
-        f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, EigenUCB {asked.parameters}; client and service on "
-        f"{machine()}.",
+        f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, EigenUCB {asked.parameters}; client and service "
+        f"on {machine()}.",
         table(rows),
         f"Of {asked.repeats} repeats the one with the middle rate, beside it the lowest and the highest. "
         "Milliseconds are the 50th, 95th and 99th percentiles as the client sees them (at a steady rate from the "
