@@ -45,25 +45,6 @@ def test_a_cut_says_which_set_decides_and_what_it_cannot_see():
     assert "a cut cannot see" in words
 
 
-def test_a_learned_prior_is_told_with_its_sizes_and_no_angle():
-    policy = eb.EigenUCB(seed=0)
-    words = said(policy, model(noise=0.5), 100)
-    found = policy.diagnostics()
-    assert f"From 100 rewards the prior is learned: its {found.prior}" in words
-    # The noise was 0.5 and nobody said so; 100 rewards in 40 dimensions leave a third of it open.
-    told = re.search(r"the signal is [\d.e+-]+, the noise ([\d.]+)\.", words)
-    assert told is not None
-    assert float(told[1]) == pytest.approx(0.5, rel=0.35)
-    assert "Rank 3 of 40" in words
-    assert "angle" not in words
-
-
-def test_before_the_first_reward_no_prior_is_said_to_be_learned():
-    policy = eb.EigenUCB(seed=0)
-    policy.choose(np.eye(4))
-    assert "No reward has been learned yet" in " ".join(policy.diagnostics().summary)
-
-
 @pytest.mark.parametrize(
     ("found", "wanted"),
     [

@@ -21,7 +21,7 @@ def explain(found: Mapping[str, Any]) -> list[str]:
     """
     if found.get("dim") is None:
         return ["Nothing has been seen yet."]
-    return [*_subspace(found), *_prior(found), *_intersection(found)]
+    return [*_subspace(found), *_intersection(found)]
 
 
 def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
@@ -37,9 +37,6 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"{shown}; the weakest has {spectrum[rank - 1] / edge:.2g} times the energy that noise could show."
         else:
             yield f"{shown}."
-    if found.get("prior") is not None:
-        # A prior that follows the whole spectrum cuts nothing off, and needs no bound on the angle.
-        return
     error = found.get("projection_error", 1.0)
     worth = found.get("independent_vectors")
     seen = found["vectors_seen"]
@@ -51,19 +48,6 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
         )
     else:
         yield f"From {basis} the subspace is known up to an angle whose sine is {error:.2g} (ε)."
-
-
-def _prior(found: Mapping[str, Any]) -> Iterator[str]:
-    prior, rewards, widths = found.get("prior"), found.get("rewards_learned"), found.get("widths")
-    if prior is None:
-        return
-    if not rewards:
-        yield "No reward has been learned yet: the prior is as wide as it starts."
-    elif widths is not None:
-        yield (
-            f"From {rewards:,} reward{'s' if rewards > 1 else ''} the prior is learned: its {prior}; the signal is "
-            f"{widths['signal']:.2g}, the noise {widths['noise']:.2g}."
-        )
 
 
 def _intersection(found: Mapping[str, Any]) -> Iterator[str]:
