@@ -129,6 +129,14 @@ class SymmetricSum(Component):
             self.fill = 0
         return self.half
 
+    def copied(self) -> Array:
+        """Return the lower half, the waiting rows included, as a new matrix; nothing is let in."""
+        matrix = self.half.copy(order="F")
+        if self.fill:
+            columns = self.waiting[: self.fill].T
+            matrix = blas.dsyrk(self.sign, columns, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        return matrix
+
     def times(self, vector: Array) -> Array:
         """Return the matrix times a vector."""
         result: Array
@@ -211,7 +219,9 @@ def add_diagonal(matrix: Array, value: float) -> None:
 def project(vectors: Array, columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
-        return (vectors @ columns.astype(np.float32)).astype(np.float64)
+        # Scaled, since what a column holds may be out of the reach of single precision.
+        scale = float(np.abs(columns).max()) or 1.0
+        return (vectors @ (columns / scale).astype(np.float32)).astype(np.float64) * scale
     return np.asarray(vectors @ columns)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.belief.readings import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.likelihood import Reading, Spread, factor, spread, whitened
 from eigenbandits.component import Component
 from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
 
@@ -56,10 +56,10 @@ class Member:
 class LearnedPrior(Component):
     """Weighs the shapes by two readings of the rewards: as values, and as regrets.
 
-    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a, they
-    follow from what each member said of the decision before its reward was known: M, the highest value in the set, and
-    a, the value of the action played less M. Where one answer is right, rewards say nothing of the values' level, and
-    only the second reading holds. Both are probabilities of the same rewards, and a member has the sum of the two.
+    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a,
+    they follow from what each member said of the decision before its reward was known: M, the highest value in the
+    set, and a, the value of the action played less M. Where one answer is right, rewards say nothing of the values'
+    level, and only the second reading holds. Both are probabilities of the same rewards, and a member has their sum.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("starts", "sums", "waiting", "fill", "forecasts")
@@ -102,7 +102,7 @@ class LearnedPrior(Component):
         self.fill = 0
 
     def moments(self) -> Array:
-        """Return the sums of squares and products about their means, as `theory.marginal.regret_residuals` takes them."""
+        """Return the sums of squares and products about their means, as `marginal.regret_residuals` takes them."""
         self._flush()
         found = np.zeros((len(self.sums), 5))
         count = max(self.forecasts, 1)

@@ -14,8 +14,8 @@ from eigenbandits import inputs, linalg
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.likelihood import SumsReading
 from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
-from eigenbandits.belief.readings import SumsReading
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -34,8 +34,9 @@ class Spectral(Ambient):
     the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the actions,
     or the rewards, by a number, or adding one to all rewards, changes no choice.
 
-    A reward at the edge of the range seen so far that was expected to lie beyond it is taken as expected: where rewards
-    have a largest value, reaching it is no evidence against a value above it (Tobin 1958).
+    Where the largest reward has come more than once, it is taken for a bound, and so is the smallest: reaching a bound
+    is no evidence against a value beyond it, and a reward there counts as what was expected, if that was beyond (Tobin
+    1958).
 
     Parameters
     ----------
@@ -47,13 +48,14 @@ class Spectral(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("prior", "version", "members", "weights", "ratios", "noise_level", "due", "origin", "lowest", "highest"),
-        *("kappa", "ridge"),
+        *("prior", "version", "members", "weights", "ratios", "noise", "due", "origin", "lowest", "highest"),
+        *("bounded_below", "bounded_above", "kappa", "ridge"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
-        super().__init__(1.0 if noise is None else noise)
-        self.noise = noise if noise is None else inputs.size(noise, "noise")
+        # The noise as it is used: what was given, or the latest estimate.
+        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"))
+        self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()
         self.kappa = 0.0
@@ -62,18 +64,18 @@ class Spectral(Ambient):
         self.members: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
         self.ratios: Array = np.zeros(0)
-        self.noise_level = 1.0
         # The number of rewards at which the prior is fitted next.
         self.due = 0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
+        # The smallest and the largest reward, and whether each has come more than once.
         self.lowest = math.inf
         self.highest = -math.inf
+        self.bounded_below = self.bounded_above = False
 
-    @property
-    def intercept(self) -> float:
-        """κ."""
-        return 1.0
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
+        return {"noise": self.known_noise, "width": self.width}
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
@@ -83,10 +85,10 @@ class Spectral(Ambient):
 
     def follow(self, frame: Frame | None) -> None:
         """Fit the prior, where the frame is a new one or the rewards have grown enough."""
-        if frame is None or frame.basis is None or frame.spectrum is None:
-            raise ValueError("a spectral belief needs a subspace with a spectrum, such as PCA; this one has none.")
+        if frame is None or frame.spectrum is None:
+            raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
         if frame.version != self.version or self.evidence.count >= self.due:
-            self._fit(frame.basis, frame.spectrum)
+            self._fit(frame.directions, frame.spectrum)
             self.version = frame.version
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
@@ -101,11 +103,9 @@ class Spectral(Ambient):
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
         self.prior.add(said[1:], value, self.origin)
-        self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+        self._note_range(reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
         Belief.learn_many(self, actions, rewards, forecasts)
 
@@ -115,11 +115,16 @@ class Spectral(Ambient):
         return np.concatenate([[math.nan], values, np.zeros(len(values))])
 
     def _uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is at the edge of the range and that beyond it."""
-        low, high = min(self.lowest, reward), max(self.highest, reward)
-        if low < high and (expected > reward >= high or expected < reward <= low):
-            return expected
-        return reward
+        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
+        above = reward == self.highest and self.bounded_above and expected > reward
+        below = reward == self.lowest and self.bounded_below and expected < reward
+        return expected if (above or below) and self.lowest < self.highest else reward
+
+    def _note_range(self, reward: float) -> None:
+        if reward >= self.highest:
+            self.highest, self.bounded_above = reward, reward == self.highest
+        if reward <= self.lowest:
+            self.lowest, self.bounded_below = reward, reward == self.lowest
 
     def recover(self) -> None:
         """Let the next choice make the posterior anew."""
@@ -143,7 +148,7 @@ class Spectral(Ambient):
             squares, freedom = max(squares - count * level**2, 0.0), count - 1.0
         unit = squares / count if squares > 1e-14 * self.evidence.squares else 1.0
         reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
-        members = self.prior.fit(reading, spectrum, basis.shape[1], unit, self.noise)
+        members = self.prior.fit(reading, spectrum, basis.shape[1], unit, self.known_noise)
         self.weights = np.array([member.weight for member in members])
         self.ratios = np.array([member.ratio for member in members])
         self._join(members, basis, mean, level, count)
@@ -175,7 +180,7 @@ class Spectral(Ambient):
             lifted[dim, dim] = (float(mean @ slopes) + 1.0 / max(count, 1)) / self.kappa**2
             self.members[:, dim] = (level + (self.origin or 0.0) - self.members[:, :dim] @ mean) / self.kappa
         self.center = heard @ self.members
-        self.noise_level = math.sqrt(variance)
+        self.noise = math.sqrt(variance)
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
         # The norm bounds the largest eigenvalue, for the slack of single precision.
@@ -189,7 +194,7 @@ class Spectral(Ambient):
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
         """Return the radius: as many standard deviations as the width says."""
-        return self.width * self.noise_level
+        return self.width * self.noise
 
     def view(self, lifted: Array) -> SpectralView:
         """Look at the posterior through a decision set."""
@@ -200,11 +205,11 @@ class Spectral(Ambient):
         found: dict[str, Any] = {"rewards_learned": self.evidence.count, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
             best = int(self.weights.argmax())
-            found["noise"] = self.noise_level
+            found["noise"] = self.noise
             found["prior"] = f"variances follow the spectrum to the power {POWERS[best]:g}"
             found["widths"] = {
-                "signal": self.noise_level * math.sqrt(float(self.ratios[best])),
-                "noise": self.noise_level,
+                "signal": self.noise * math.sqrt(float(self.ratios[best])),
+                "noise": self.noise,
             }
             found["shapes"] = {f"{power:g}": float(w) for power, w in zip(POWERS, self.weights, strict=True)}
         return found
@@ -257,4 +262,4 @@ class SpectralView(AmbientView):
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws from the posterior, times the scale where one is given."""
-        return super().posterior(count, rng, self.belief.noise_level * (1.0 if scale is None else scale))
+        return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))
