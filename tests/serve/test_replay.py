@@ -27,6 +27,10 @@ EXTRAS: tuple[dict[str, Any], ...] = (
 )
 for extra in EXTRAS:
     VARIANTS[f"pslb{len(VARIANTS)}"] = {"algorithm": "PSLB", "parameters": {"noise": 0.5} | extra}
+VARIANTS["certified"] = {
+    "algorithm": "EigenUCB",
+    "parameters": {"noise": 0.5, "theta_bound": 1.0, "certified": True},
+}
 for spec in ("cbrap", "soful", "cbscfd"):
     VARIANTS[spec]["parameters"] |= {"rank": 3} if spec == "cbrap" else {"size": 3}
 
@@ -77,7 +81,10 @@ def test_every_algorithm_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["snapshot", "log", "evicted"])
-@pytest.mark.parametrize("parameters", [{}, {"center": "set"}, {"dtype": "float32"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"center": "set"}, {"dtype": "float32"}, {"certified": True, "noise": 0.1, "theta_bound": 1.0}],
+)
 def test_what_was_said_of_a_decision_outlives_a_restart(tmp_path, monkeypatch, way, parameters):
     """The flagship learns from what it said before a reward came; a twin that never stopped ends in the same bytes."""
     if way == "evicted":
