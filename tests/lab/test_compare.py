@@ -61,7 +61,7 @@ def test_with_the_papers_constants_pslb_is_oful_until_its_warm_up_ends():
 
 
 def test_a_name_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="'PSBL' is not in the line-up; expected one of 'PSLB'"):
+    with pytest.raises(ValueError, match="'PSBL' is not in the line-up; expected one of 'EigenUCB'"):
         compare(SMALL, rounds=5, seeds=1, only=["PSBL"])
 
 
