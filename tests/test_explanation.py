@@ -71,10 +71,10 @@ def test_the_flagship_says_what_it_has_learned():
     # Values of variance θᵀCθ: with all of θ* in one of 3 directions of half the energy, 1/6.
     words = said(policy, model(noise=0.4), 400)
     assert "Rank 3 of 40: 3 directions stand out of the noise" in words
-    power, weight = re.search(r"follows the spectrum to the power (\d) \(weight (\d+)%\)", words).groups()
+    ((power, weight),) = re.findall(r"follows the spectrum to the power (\d) \(weight (\d+)%\)", words)
     assert power in "248"
     assert int(weight) > 30
-    signal, noise = map(float, re.search(r"Signal ([\d.]+), noise ([\d.]+)", words).groups())
+    ((signal, noise),) = [map(float, sizes) for sizes in re.findall(r"Signal ([\d.]+), noise ([\d.]+)", words)]
     assert noise == pytest.approx(0.4, rel=0.15)
     # The prior's width is known to a factor of two or so: half a decade of the ratio is a step.
     assert np.sqrt(1 / 6) / 2 < signal < 2 * np.sqrt(1 / 6)
