@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 .NOTPARALLEL:
 
 help:
-	@echo "make demo    PSLB against OFUL, LinTS and SOFUL, on images and on a model: a figure and tables"
+	@echo "make demo    EigenUCB against PSLB, OFUL (also tuned), LinUCB and LinTS, on images and on a model"
 	@echo "make test    lint, types, tests and documentation, as the CI runs them"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the code"

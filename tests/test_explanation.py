@@ -7,7 +7,7 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.environments import LowRank
-from eigenbandits.explanation import explain
+from eigenbandits.explanation import explain, warn
 
 
 def said(policy, environment, rounds):
@@ -61,3 +61,45 @@ def test_policies_without_a_subspace_have_little_to_say():
     assert policy.diagnostics().summary == ("Nothing has been seen yet.",)
     policy.choose([[1.0, 0.0], [0.0, 1.0]])
     assert policy.diagnostics().summary == ()
+
+
+def test_the_flagship_says_what_it_has_learned():
+    policy = eb.EigenUCB(seed=0)
+    policy.choose(np.eye(3))
+    assert "No reward has come yet" in " ".join(policy.diagnostics().summary)
+    policy = eb.EigenUCB(seed=0)
+    # Values of variance θᵀCθ: with all of θ* in one of 3 directions of half the energy, 1/6.
+    words = said(policy, model(noise=0.4), 400)
+    assert "Rank 3 of 40: 3 directions stand out of the noise" in words
+    ((power, weight),) = re.findall(r"follows the spectrum to the power (\d) \(weight (\d+)%\)", words)
+    assert power in "248"
+    assert int(weight) > 30
+    ((signal, noise),) = [map(float, sizes) for sizes in re.findall(r"Signal ([\d.]+), noise ([\d.]+)", words)]
+    assert noise == pytest.approx(0.4, rel=0.15)
+    # The prior's width is known to a factor of two or so: half a decade of the ratio is a step.
+    assert np.sqrt(1 / 6) / 2 < signal < 2 * np.sqrt(1 / 6)
+    assert policy.diagnostics().warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "signal", "wanted"),
+    [
+        ({"0": 0.9, "1": 0.1}, 0.5, "the power 0 (weight 90%): every direction is as likely to pay as any other"),
+        ({"0": 0.1, "2": 0.9}, 0.5, "half the variance is expected to have 1/4 of the squared weight"),
+        ({"0": 0.1, "2": 0.9}, 0.25, "it takes some 16 rewards to tell actions apart"),
+        ({"0": 0.1, "2": 0.9}, 2.0, "one reward says much about an action"),
+    ],
+)
+def test_shapes_and_sizes_in_words(shapes, signal, wanted):
+    found = {"dim": 4, "shapes": shapes, "widths": {"signal": signal, "noise": 1.0}, "rewards_learned": 9}
+    assert wanted in " ".join(explain(found))
+
+
+def test_a_subspace_that_does_not_help_is_warned_of():
+    policy = eb.EigenUCB(seed=0)
+    eb.run(policy, model(theta="outside", dim=30, rank=2, perturbation=0.3, noise=0.05), rounds=400, seed=0)
+    (warning,) = policy.diagnostics().warnings
+    assert warning.startswith("The subspace does not help here")
+    assert warn({"shapes": {"0": 0.94, "1": 0.06}}) == []
+    assert warn({"dim": 3}) == []
+    assert len(warn({"shapes": {"0": 0.96, "1": 0.04}})) == 1

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.explanation import explain
+from eigenbandits.explanation import explain, warn
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Diagnostics:
         known = {one.name for one in fields(cls)} - {"summary", "details", "warnings"}
         own = {name: value for name, value in found.items() if name in known}
         rest = {name: value for name, value in found.items() if name not in known and name != "warnings"}
-        warnings = tuple(found.get("warnings", ()))
+        warnings = (*found.get("warnings", ()), *warn(found))
         return cls(**own, warnings=warnings, summary=tuple(explain(found)), details=rest)
 
     def as_dict(self) -> dict[str, Any]:

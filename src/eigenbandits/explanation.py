@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+# The weight is a probability: where the model holds, a warning at this one is wrong one time in twenty at most.
+_SURE = 0.95
+
 
 def explain(found: Mapping[str, Any]) -> list[str]:
     """Return sentences that say what diagnostics mean.
@@ -21,7 +24,30 @@ def explain(found: Mapping[str, Any]) -> list[str]:
     """
     if found.get("dim") is None:
         return ["Nothing has been seen yet."]
-    return [*_subspace(found), *_intersection(found)]
+    return [*_subspace(found), *_prior(found), *_intersection(found)]
+
+
+def warn(found: Mapping[str, Any]) -> list[str]:
+    """Return what a person should know before trusting the subspace.
+
+    Parameters
+    ----------
+    found
+        What the parts of a policy told.
+
+    Examples
+    --------
+    >>> warn({"shapes": {"0": 1.0, "1": 0.0}})[0].partition(":")[0]
+    'The subspace does not help here'
+    """
+    shapes = found.get("shapes")
+    if not shapes or shapes.get("0", 0.0) < _SURE:
+        return []
+    return [
+        "The subspace does not help here: the rewards favor a prior that ignores the spectrum, "
+        f"with a weight of {shapes['0']:.1%}. What pays lies outside the directions in which the vectors "
+        "differ most; OFUL with a ridge that fits would do as well."
+    ]
 
 
 def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
@@ -43,13 +69,37 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
     worth = found.get("independent_vectors")
     seen = found["vectors_seen"]
     basis = f"{seen:,} vectors" + (f", worth {worth:,.0f} independent ones," if worth and worth < 0.9 * seen else "")
-    if error >= 1.0:
+    if error < 1.0:
+        yield f"From {basis} the subspace is known up to an angle whose sine is {error:.2g} (ε)."
+    elif "shapes" not in found:
+        # A prior that follows the spectrum does not lean on the bound.
         yield (
             f"From {basis} the subspace is not known yet (ε = 1): show more vectors with observe(), "
             "or wait, or use OFUL if it stays so."
         )
+
+
+def _prior(found: Mapping[str, Any]) -> Iterator[str]:
+    """Say which shape of the prior the rewards favor, and how large signal and noise are."""
+    shapes, widths = found.get("shapes"), found.get("widths")
+    if not shapes or not widths:
+        return
+    if not found.get("rewards_learned"):
+        yield "No reward has come yet: every power of the spectrum is as likely as any other."
+        return
+    power = max(shapes, key=lambda name: float(shapes[name]))
+    favored = f"The rewards favor a prior that follows the spectrum to the power {power} (weight {shapes[power]:.0%})"
+    half = 2.0 ** float(power)
+    if half == 1.0:
+        yield f"{favored}: every direction is as likely to pay as any other."
     else:
-        yield f"From {basis} the subspace is known up to an angle whose sine is {error:.2g} (ε)."
+        yield f"{favored}: a direction with half the variance is expected to have 1/{half:g} of the squared weight."
+    signal, noise = float(widths["signal"]), float(widths["noise"])
+    words = f"Signal {signal:.2g}, noise {noise:.2g}, both learned as standard deviations of a reward"
+    if signal >= noise:
+        yield f"{words}: one reward says much about an action."
+    else:
+        yield f"{words}: it takes some {(noise / signal) ** 2:,.0f} rewards to tell actions apart."
 
 
 def _intersection(found: Mapping[str, Any]) -> Iterator[str]:

@@ -229,6 +229,20 @@ def test_two_valued_rewards_have_the_stated_mean(kind, low, constant):
     assert abs(np.mean(residuals)) < 5 * constant / math.sqrt(20_000)
 
 
+def test_rare_clicks_come_at_their_rate():
+    instance = LowRank(8, 2, 4, noise_kind="bernoulli", rate=0.02, theta_norm=0.5).instance(1)
+    assert instance.intercept == 0.02
+    assert np.linalg.norm(instance.theta) == pytest.approx(0.01)
+    rounds = [offered for offered, _ in zip(instance.rounds(), range(20_000), strict=False)]
+    clicks = sum(offered.reward(0) for offered in rounds)
+    # 400 of them, with a standard deviation of 20; four of those.
+    assert clicks == pytest.approx(400, abs=80)
+    for offered in rounds[:20]:
+        np.testing.assert_allclose(offered.values, 0.02 * (1.0 + offered.actions @ instance.theta / 0.02))
+    with pytest.raises(ValueError, match=r"rate is 1\.5; expected a share, above 0 and at most 1"):
+        LowRank(8, 2, 4, rate=1.5)
+
+
 def test_bernoulli_theta_is_the_slope_of_the_reward():
     instance = LowRank(4, 2, 3, noise_kind="bernoulli", theta_norm=1.0).instance(0)
     assert np.linalg.norm(instance.theta) == pytest.approx(0.5)

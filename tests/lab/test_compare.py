@@ -10,7 +10,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.environments import LowRank
 from eigenbandits.lab import demo
-from eigenbandits.lab.compare import Play, compare, paper_line_up, regret_table, summarise
+from eigenbandits.lab.compare import Play, compare, paper_line_up, regret_table, summarize
 from eigenbandits.lab.run import run
 
 SMALL = LowRank(dim=8, rank=2, arms=5, perturbation=1.0)
@@ -61,7 +61,7 @@ def test_with_the_papers_constants_pslb_is_oful_until_its_warm_up_ends():
 
 
 def test_a_name_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="'PSBL' is not in the line-up; expected one of 'PSLB'"):
+    with pytest.raises(ValueError, match="'PSBL' is not in the line-up; expected one of 'EigenUCB'"):
         compare(SMALL, rounds=5, seeds=1, only=["PSBL"])
 
 
@@ -73,7 +73,7 @@ def plays(name, finals, *, rank=None):
 
 
 def test_the_summary_is_that_worked_out_by_hand():
-    row = summarise({"A": plays("A", [1.0, 3.0, 5.0], rank=4)})[0]
+    row = summarize({"A": plays("A", [1.0, 3.0, 5.0], rank=4)})[0]
     assert row["policy"] == "A"
     assert row["seeds"] == 3
     assert row["regret"] == 3.0
@@ -87,24 +87,25 @@ def test_the_summary_is_that_worked_out_by_hand():
 
 
 def test_the_table_shows_the_summary():
-    lines = regret_table(summarise({"A": plays("A", [1.0, 3.0, 5.0]), "Longer name": plays("B", [7.0])})).splitlines()
+    lines = regret_table(summarize({"A": plays("A", [1.0, 3.0, 5.0]), "Longer name": plays("B", [7.0])})).splitlines()
     assert lines[0].split("  ")[0] == "policy"
     assert lines[2].split() == ["A", "3.0", "±", "1.2", "1.0", "to", "5.0", "60.0", "%", "30", "×"]
     assert lines[3].split() == ["Longer", "name", "7.0", "–", "7.0", "to", "7.0", "50.0", "%", "30", "×"]
-    assert "band" not in regret_table(summarise({"A": plays("A", [1.0])}), band=False)
+    assert "band" not in regret_table(summarize({"A": plays("A", [1.0])}), band=False)
 
 
 @pytest.mark.parametrize(
-    ("pslb", "rival", "words"),
+    ("own", "rival", "words"),
     [
-        (10.0, 25.0, "PSLB lost 2.5 times less than LinTS, the best of the others"),
+        (10.0, 25.0, "EigenUCB lost 2.5 times less than LinTS, the best of those that know no subspace"),
         (30.0, 25.0, "LinTS lost least here"),
     ],
 )
-def test_the_demo_says_who_won(pslb, rival, words):
-    rows = summarise(
+def test_the_demo_says_who_won(own, rival, words):
+    rows = summarize(
         {
-            "PSLB": plays("PSLB", [pslb], rank=4),
+            "EigenUCB": plays("EigenUCB", [own], rank=4),
+            "PSLB, rank told": plays("PSLB, rank told", [5.0], rank=4),  # told what the others are not
             "OFUL": plays("OFUL", [50.0]),
             "LinTS": plays("LinTS", [rival]),
         }
@@ -119,6 +120,20 @@ def test_the_demo_plays_the_papers_model():
     assert (env.dim, env.rank, env.arms, env.perturbation, env.noise) == (100, 4, 10, 9.0, 0.5)
     made = {name: make() for name, make in demo.line_up(env.instance(0), 3).items()}
     assert {name: type(policy).__name__ for name, policy in made.items()} == {
-        name: name for name in ("PSLB", "OFUL", "LinTS", "SOFUL")
+        "EigenUCB": "EigenUCB",
+        "PSLB, rank told": "PSLB",
+        "OFUL": "OFUL",
+        "OFUL, tuned": "RidgeOFUL",
+        "LinUCB": "LinUCB",
+        "LinTS": "LinTS",
     }
-    assert repr(made["PSLB"]) == "PSLB(noise=0.5, seed=3)"  # nothing else is set
+    assert repr(made["EigenUCB"]) == "EigenUCB(seed=3)"  # nothing is set
+    assert repr(made["PSLB, rank told"]) == "PSLB(noise=0.5, rank=4, seed=3)"
+
+
+def test_a_policy_that_looks_first_is_judged_by_the_rounds_that_it_played():
+    # The share of the best must not count the rounds that `reveal` looked at.
+    found = compare(SMALL, rounds=20, seeds=1, only=["OFUL, tuned"], first_seed=7)["OFUL, tuned"][0]
+    offered = islice(SMALL.instance(7).rounds(), 20)
+    assert found.seed == 7
+    assert found.share == pytest.approx(1.0 - found.regret[-1] / sum(one.best for one in offered))

@@ -1,4 +1,4 @@
-"""`eigenbandits compare`: PSLB in its forms against all baselines, with bands over seeds."""
+"""`eigenbandits compare`: EigenUCB and PSLB in its forms against all baselines, with bands over seeds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from eigenbandits.cli import options
 from eigenbandits.cli.progress import progress
 from eigenbandits.cli.report import folder, leave_comparison, model_panel
 from eigenbandits.environments import LowRank
-from eigenbandits.lab.compare import compare, pick, regret_table, summarise
+from eigenbandits.lab.compare import compare, pick, regret_table, summarize
 from eigenbandits.lab.figures import need_matplotlib
 
 
 def command(
     rounds: options.Rounds = 2000,
     seeds: options.Seeds = 20,
+    first_seed: options.FirstSeed = 1000,
     dim: options.Dim = 100,
     rank: options.Rank = 4,
     arms: options.Arms = 10,
@@ -31,7 +32,7 @@ def command(
     out: options.Out = Path("results/compare"),
     workers: options.Workers = options.PROCESSORS,
 ) -> None:
-    """Compare PSLB, as it is and with the paper's constants, with every baseline: a table, and a regret figure."""
+    """Compare EigenUCB, and PSLB in its forms, with every baseline: a table, and a regret figure."""
     need_matplotlib()
     with options.refusals():
         environment = LowRank(dim, rank, arms, perturbation=perturbation, spread=spread, noise=noise)
@@ -39,12 +40,12 @@ def command(
     folder(out)
     typer.echo(f"{environment.name}, noise {noise:g}, {rounds:,} rounds, {seeds} seeds\n")
     with progress("Playing") as tell:
-        plays = compare(environment, rounds, seeds, only=chosen, workers=workers, progress=tell)
-    rows = summarise(plays)
+        plays = compare(environment, rounds, seeds, only=chosen, workers=workers, progress=tell, first_seed=first_seed)
+    rows = summarize(plays)
     typer.echo(
         f"\n{regret_table(rows)}\n\n"
-        "PSLB: told the noise and nothing else; rank told: m as well, what lies outside cut off, sharp radius, ε "
-        "estimated.\nOFUL: with its log-determinant radius.\n"
+        "EigenUCB and EigenTS: told nothing. PSLB: told the noise; rank told: m as well; sharp radius, ε estimated.\n"
+        "OFUL: with its log-determinant radius and λ = 1; tuned: λ = R²d/S², S one over the size of the vectors.\n"
         "paper: ε, β and Ω as the paper writes them; "
         f"its ε is 1 for the first t_w = {_warm_up(environment):,.0f} rounds.\n"
         "regret: mean over seeds, ± its standard error, and its 95 % bootstrap band.\n"

@@ -42,7 +42,8 @@ def _count(text: str, **more: Any) -> Any:
 
 
 Rounds = Annotated[int, _count("Rounds that each run lasts.")]
-Seeds = Annotated[int, _count("How many runs, on the seeds 0, 1, 2, …")]
+Seeds = Annotated[int, _count("How many runs, each on a seed of its own.")]
+FirstSeed = Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)]
 Workers = Annotated[int, _count("Processes that share the runs.", show_default="one per processor")]
 Dim = Annotated[int, _count("d, the numbers in each vector.")]
 Rank = Annotated[int, _count("m, the dimensions of the hidden subspace.")]

@@ -32,7 +32,7 @@ def leave_comparison(path: Path, rows: Sequence[Mapping[str, Any]], *panels: Pan
     figure, table = path / "regret.png", path / "regret.csv"
     regret_figure(figure, *panels)
     write_csv(table, rows)
-    typer.echo(f"Left behind: {figure} and {table}")
+    typer.echo(f"Wrote {figure} and {table}")
 
 
 def model_panel(environment: LowRank, plays: Mapping[str, Sequence[Play]]) -> Panel:

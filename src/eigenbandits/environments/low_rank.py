@@ -55,9 +55,9 @@ class LowRank:
         - ``"uniform"``: uniform on [−√3 R, √3 R] with R = `noise`, its standard deviation. It is
           R-sub-Gaussian, where Hoeffding's lemma would only say √3 R: with z = √3 R s,
           E e^{sη} = sinh(z)/z = Σ z^{2k}/(2k+1)! ≤ Σ z^{2k}/(6^k k!) = e^{z²/6} = e^{s²R²/2}.
-        - ``"bernoulli"``: rewards 0 or 1, the probability of 1 being (1 + x̂ᵀθ)/2 cut to [0, 1]; R = 1/2 by
-          Hoeffding's lemma. Where nothing is cut the mean is 1/2 + x̂ᵀθ* with θ* = θ/2: linear but for an
-          intercept. θ* is what the instance reports.
+        - ``"bernoulli"``: rewards 0 or 1, the probability of 1 being `rate` · (1 + x̂ᵀθ) cut to [0, 1]; R = 1/2 by
+          Hoeffding's lemma. Where nothing is cut the mean is `rate` + x̂ᵀθ* with θ* = `rate` · θ: linear but for
+          an intercept. θ* is what the instance reports.
         - ``"signs"``: rewards −1 or 1 with mean x̂ᵀθ* cut to [−1, 1]; R = 1. It has no intercept.
     theta : {"random", "weakest", "half-outside", "outside"}
         Where θ* points: a uniformly random direction of span(V); the eigen-direction of λ₋; a direction with
@@ -77,7 +77,9 @@ class LowRank:
         - ``"duplicates"``: rows come in pairs, the second a copy of the first but for a change of some 0.1 %.
           Covariances are as before, but the actions of one set are not independent.
     theta_norm : float
-        The norm of θ; for ``"bernoulli"`` that of the reported θ* is half of it.
+        The norm of θ; for ``"bernoulli"`` that of the reported θ* is `rate` times it.
+    rate : float
+        For ``"bernoulli"``: how often an average action earns 1.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class LowRank:
     mean: float = 0.0
     vectors: VectorKind = "sphere"
     theta_norm: float = 1.0
+    rate: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
@@ -118,6 +121,8 @@ class LowRank:
         number(self.noise, "noise", least=0.0)
         number(self.mean, "mean", least=0.0)
         number(self.theta_norm, "theta_norm", above=0.0)
+        if number(self.rate, "rate", above=0.0) > 1.0:
+            raise ValueError(f"rate is {self.rate:g}; expected a share, above 0 and at most 1.")
         one_of(self.noise_kind, "noise_kind", get_args(NoiseKind))
         one_of(self.theta, "theta", get_args(ThetaKind))
         one_of(self.vectors, "vectors", get_args(VectorKind))
@@ -167,7 +172,7 @@ class LowRankInstance:
     theta : ndarray of shape (d,)
         θ*: expected rewards are ``intercept + actions @ theta``, cut to `outcomes` if rewards are two-valued.
     intercept : float
-        1/2 for ``"bernoulli"``, else 0.
+        `rate` for ``"bernoulli"``, else 0.
     mean : ndarray of shape (d,)
         The common mean μ of the actions.
     outcomes : (float, float) or None
@@ -187,7 +192,7 @@ class LowRankInstance:
         self.theta: Array = self.theta_bound * self._theta_direction(inside, anywhere)
         self.mean: Array = environment.mean * environment.scale * direction / np.linalg.norm(direction)
         self.outcomes = _OUTCOMES.get(environment.noise_kind)
-        self.intercept = 0.5 if environment.noise_kind == "bernoulli" else 0.0
+        self.intercept = environment.rate if environment.noise_kind == "bernoulli" else 0.0
         for fixed in (self.basis, self.mean, self.theta):
             fixed.flags.writeable = False
 
@@ -220,8 +225,8 @@ class LowRankInstance:
     @property
     def theta_bound(self) -> float:
         """The norm of θ*, as the bound S."""
-        # The slope of a reward between 0 and 1 is half of that of one between −1 and 1.
-        return self.environment.theta_norm / (2.0 if self.environment.noise_kind == "bernoulli" else 1.0)
+        env = self.environment
+        return env.theta_norm * (env.rate if env.noise_kind == "bernoulli" else 1.0)
 
     @property
     def action_bound(self) -> float | None:

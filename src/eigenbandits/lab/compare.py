@@ -15,15 +15,19 @@ from eigenbandits.algorithms import (
     OFUL,
     PSLB,
     SOFUL,
+    EigenTS,
+    EigenUCB,
     EpsilonGreedy,
     Greedy,
     LinTS,
+    LinUCB,
     ProjectedThompson,
     Random,
 )
 from eigenbandits.environments import Environment, Instance, Round
 from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.jobs import Progress, spread
+from eigenbandits.lab.robustness.players import RidgeOFUL
 from eigenbandits.lab.run import Learner, flat, run
 from eigenbandits.lab.tables import aligned, bootstrap_band, percent, standard_error
 
@@ -61,7 +65,7 @@ class Play:
 
 
 def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learner]]:
-    """Return everyone that PSLB is judged against, and PSLB as it is, told the rank, and with the paper's constants."""
+    """Return EigenUCB, PSLB as it is, told the rank and with the paper's constants, and all that they are judged by."""
     rank, noise = instance.basis.shape[1], instance.noise
     known: dict[str, Any] = {"noise": noise, "seed": seed}
     paper: dict[str, Any] = known | {
@@ -73,12 +77,16 @@ def paper_line_up(instance: Instance, seed: int) -> dict[str, Callable[[], Learn
         "ambient_radius": "paper",
     }
     return {
+        "EigenUCB": lambda: EigenUCB(seed=seed),
+        "EigenTS": lambda: EigenTS(seed=seed, propensity_draws=0),
         "PSLB": lambda: PSLB(**known),
         "PSLB, rank told": lambda: PSLB(**known, rank=rank),
         "PSLB, paper, general": lambda: PSLB(**paper, radius="general"),
         "PSLB, paper, worst case": lambda: PSLB(**paper, radius="worst-case"),
         "OFUL": lambda: OFUL(**known),
+        "OFUL, tuned": lambda: RidgeOFUL(**known),
         "OFUL, paper": lambda: OFUL(**known, radius="paper", rank=rank, action_bound=instance.action_bound),
+        "LinUCB": lambda: LinUCB(seed=seed),
         "LinTS": lambda: LinTS(**known),
         "ProjectedThompson": lambda: ProjectedThompson(**known),
         "SOFUL": lambda: SOFUL(**known),
@@ -98,6 +106,7 @@ def compare(
     only: Collection[str] = (),
     workers: int = 1,
     progress: Progress | None = None,
+    first_seed: int = 0,
 ) -> dict[str, list[Play]]:
     """Play every policy of a line-up on the same seeds.
 
@@ -106,7 +115,7 @@ def compare(
     environment
         Where they play.
     rounds, seeds
-        How long, and how often: on the seeds 0 to `seeds` − 1.
+        How long, and how often.
     line_up
         Given an instance and a seed, it returns for each name what makes that policy. With more than one worker it
         must be defined at the top of a module.
@@ -114,6 +123,8 @@ def compare(
         The names to play; none means all.
     workers, progress
         As for `jobs.spread`.
+    first_seed
+        The seeds are this one and those after it.
 
     Returns
     -------
@@ -123,14 +134,15 @@ def compare(
     Examples
     --------
     >>> from eigenbandits.environments import LowRank
-    >>> found = compare(LowRank(dim=8, rank=2, arms=5), rounds=50, seeds=2, only=["PSLB", "Random"])
+    >>> found = compare(LowRank(dim=8, rank=2, arms=5), rounds=50, seeds=2, only=["EigenUCB", "Random"])
     >>> [(name, [play.seed for play in plays]) for name, plays in found.items()]
-    [('PSLB', [0, 1]), ('Random', [0, 1])]
+    [('EigenUCB', [0, 1]), ('Random', [0, 1])]
     """
     chosen = pick(environment, only, line_up)
     # Seed by seed, so that slow and quick policies take turns and the bar moves evenly.
-    seeds = whole(seeds, "seeds")
-    jobs = [_Job(environment, line_up, name, whole(rounds, "rounds"), seed) for seed in range(seeds) for name in chosen]
+    first, rounds = whole(first_seed, "first_seed", least=0), whole(rounds, "rounds")
+    played = range(first, first + whole(seeds, "seeds"))
+    jobs = [_Job(environment, line_up, name, rounds, seed) for seed in played for name in chosen]
     plays = spread(_play, jobs, workers, progress)
     return {name: plays[column :: len(chosen)] for column, name in enumerate(chosen)}
 
@@ -183,6 +195,8 @@ class _Watched:
 
     def rounds(self) -> Iterator[Round]:
         theta = self.inner.theta
+        # A policy that looks at the problem first (`reveal`) starts a stream of its own.
+        self.best, self.passes = 0.0, []
         for offered in self.inner.rounds():
             start = perf_counter()
             _ = offered.actions @ theta
@@ -191,7 +205,7 @@ class _Watched:
             yield offered
 
 
-def summarise(plays: Mapping[str, Sequence[Play]]) -> list[dict[str, Any]]:
+def summarize(plays: Mapping[str, Sequence[Play]]) -> list[dict[str, Any]]:
     """Return one row for each policy: regret with its standard error and 95 % bootstrap band, share, time, rank.
 
     `time` is the mean time of a round as a multiple of one pass over the decision set; `rank` is the median over seeds.
@@ -219,7 +233,7 @@ def summarise(plays: Mapping[str, Sequence[Play]]) -> list[dict[str, Any]]:
 
 
 def regret_table(rows: Sequence[Mapping[str, Any]], band: bool = True) -> str:
-    """Return the rows of `summarise` as text, with or without the bootstrap band."""
+    """Return the rows of `summarize` as text, with or without the bootstrap band."""
     headers = ["policy", "regret", "± s.e.", *(["95 % band"] if band else []), "share of best", "time per round"]
     cells = []
     for row in rows:

@@ -18,8 +18,14 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 # The named algorithms look the same in every experiment: (colour, line, marker).
 _FIXED = {
-    "PSLB": (0, 0, 0),
+    "EigenUCB": (0, 0, 0),
+    "EigenTS": (0, 2, 7),
+    "PSLB": (2, 1, 0),
+    "PSLB told": (4, 0, 4),
+    "PSLB, rank told": (4, 0, 3),
     "OFUL": (1, 1, 1),
+    "OFUL R²d": (6, 0, 1),
+    "OFUL, tuned": (6, 0, 2),
     "LinTS": (3, 2, 2),
     "SOFUL": (4, 3, 3),
     "CBRAP": (6, 4, 4),

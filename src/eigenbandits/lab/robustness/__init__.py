@@ -1,4 +1,4 @@
-"""PSLB where its assumption holds, where it half holds and where it fails, beside everyone else on the same seeds."""
+"""EigenUCB where low rank holds, where it half holds and where it fails, beside everyone else on the same seeds."""
 
 from eigenbandits.lab.robustness.rows import Row, experiment, rows
 from eigenbandits.lab.robustness.tables import tables

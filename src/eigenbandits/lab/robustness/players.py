@@ -27,17 +27,17 @@ class MeasuredPCA(PCA):
 
     Parameters
     ----------
-    basis
+    truth
         (d, m) orthonormal basis of the true subspace.
     """
 
-    def __init__(self, basis: Array) -> None:
-        super().__init__(rank=basis.shape[1])
-        self.basis = basis
+    def __init__(self, truth: Array) -> None:
+        super().__init__(rank=truth.shape[1])
+        self.truth = truth
 
     def _error(self) -> float:
         assert self.directions is not None
-        return min(1.0, subspace_distance(self.directions, self.basis))
+        return min(1.0, subspace_distance(self.directions, self.truth))
 
 
 class ToldPSLB(Policy):

@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eigenbandits.algorithms import CBRAP, OFUL, PSLB, SOFUL, Greedy, LinTS
+from eigenbandits.algorithms import CBRAP, OFUL, SOFUL, EigenUCB, Greedy, LinTS, LinUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.lab.experiment import Experiment
 from eigenbandits.lab.recording import Record
+from eigenbandits.lab.robustness.openings import Opening
 from eigenbandits.lab.robustness.players import RidgeOFUL, ToldPSLB
 
-PLAIN, TOLD = "PSLB", "PSLB told"
+FLAGSHIP, TOLD = "EigenUCB", "PSLB told"
 OFUL_PLAIN, OFUL_RIDGE = "OFUL", "OFUL R²d"
 ARMS, NOISE = 10, 0.5
-BASE = "d=100 m=4 9×"
+BASE, LARGE_MEAN = "d=100 m=4 9×", "large common mean"
 TIMES_1000, TIMES_0001 = "actions × 1,000", "actions × 0.001"
 
 COLUMNS = {
-    PLAIN: "told the noise and nothing else",
-    TOLD: "the paper's cut, told the true rank and the true projection error",
+    FLAGSHIP: "told nothing, not even the noise",
+    TOLD: "the paper's PSLB, told the noise, the true rank and the true projection error",
     OFUL_PLAIN: "log-det radius, λ = 1, S = 1",
     OFUL_RIDGE: "log-det radius, λ = R²d/S², S one over the size of the actions",
+    "LinUCB": "one standard deviation, λ = 1",
     "LinTS": "Thompson sampling, λ = 1",
     "SOFUL": "OFUL with a sketch of 20 rows",
     "CBRAP": "a random projection on 20 dimensions",
@@ -38,18 +40,21 @@ class Row:
     ----------
     label : str
         What it is called.
-    environment : LowRank or Digits
+    environment : LowRank, Digits or Opening
         What is played.
     structure : bool
         Whether the assumption holds that PSLB makes: θ* lies in a subspace of large variance.
     adversarial : bool
         Whether it is made to mislead.
+    normal : str
+        For a row that only begins differently, the label of the same with an ordinary beginning.
     """
 
     label: str
-    environment: LowRank | Digits
+    environment: LowRank | Digits | Opening
     structure: bool = True
     adversarial: bool = False
+    normal: str = ""
 
 
 def rows(quick: bool = False) -> list[Row]:
@@ -58,7 +63,7 @@ def rows(quick: bool = False) -> list[Row]:
     Examples
     --------
     >>> len(rows()), len(rows(quick=True))
-    (31, 22)
+    (35, 26)
     """
     grid = [
         Row(f"d={d} m={m} {energy:g}×", LowRank(d, m, ARMS, perturbation=energy))
@@ -78,23 +83,28 @@ def rows(quick: bool = False) -> list[Row]:
         Row("θ* half outside", changed(theta="half-outside"), structure=False, adversarial=True),
         Row("θ* wholly outside", changed(theta="outside"), structure=False, adversarial=True),
         Row("no subspace, m = d", changed(rank=100), structure=False, adversarial=True),
-        Row("large common mean", changed(mean=10.0), adversarial=True),
+        Row(LARGE_MEAN, changed(mean=10.0), adversarial=True),
         Row("near-duplicates", changed(vectors="duplicates"), adversarial=True),
         Row("heavy tails", changed(vectors="heavy"), adversarial=True),
         Row("digits", Digits()),
         Row("digits, ReLU", Digits(relu=True), adversarial=True),
         Row(TIMES_1000, changed(scale=1000.0, theta_norm=0.001)),
         Row(TIMES_0001, changed(scale=0.001, theta_norm=1000.0)),
+        Row("first set: two near-duplicates", Opening("pair"), normal=BASE),
+        Row("first set: 1/100 of the size", Opening("small"), normal=BASE),
+        Row("large mean, first set: one action", Opening("one", mean=10.0), normal=LARGE_MEAN),
+        Row("200 equal rewards first", Opening("equal"), structure=False, adversarial=True),
     ]
 
 
 def columns() -> dict[str, Any]:
-    """Return the policies; all are told the noise of the environment, which is 0.5 in all of these."""
+    """Return the policies; those that ask are told the noise of the environment, which is 0.5 in all of these."""
     return {
-        PLAIN: PSLB(noise=NOISE),
+        FLAGSHIP: EigenUCB(),
         TOLD: ToldPSLB(noise=NOISE),
         OFUL_PLAIN: OFUL(noise=NOISE),
         OFUL_RIDGE: RidgeOFUL(noise=NOISE),
+        "LinUCB": LinUCB(),
         "LinTS": LinTS(noise=NOISE, propensity_draws=0),
         "SOFUL": SOFUL(noise=NOISE),
         "CBRAP": CBRAP(noise=NOISE),
@@ -102,14 +112,14 @@ def columns() -> dict[str, Any]:
     }
 
 
-def experiment(chosen: Sequence[Row], seeds: int, rounds: int) -> Experiment:
+def experiment(chosen: Sequence[Row], seeds: int, rounds: int, first_seed: int = 0) -> Experiment:
     """Return the experiment whose results the tables, the verdicts and the figure are made from."""
     return Experiment(
         name="robustness",
         policies=columns(),
         environments={row.label: row.environment for row in chosen},
-        seeds=seeds,
+        seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=min(rounds, 300), accuracy=0),
-        description="PSLB with nothing set where its assumption holds, half holds and fails.",
+        description="EigenUCB with nothing set where low rank holds, half holds and fails.",
     )

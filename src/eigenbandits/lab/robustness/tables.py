@@ -10,13 +10,13 @@ import numpy as np
 
 from eigenbandits.inputs import Array
 from eigenbandits.lab.results import Results
-from eigenbandits.lab.robustness.rows import COLUMNS, OFUL_PLAIN, OFUL_RIDGE, PLAIN, TOLD, Row
+from eigenbandits.lab.robustness.rows import COLUMNS, FLAGSHIP, OFUL_PLAIN, OFUL_RIDGE, TOLD, Row
 from eigenbandits.lab.tables import aligned, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DRAWN = (PLAIN, TOLD, OFUL_PLAIN, OFUL_RIDGE, "LinTS")
+DRAWN = (FLAGSHIP, TOLD, OFUL_PLAIN, OFUL_RIDGE, "LinUCB")
 
 
 def tables(results: Results) -> dict[str, str]:

@@ -1,21 +1,34 @@
-"""What was asked of PSLB with nothing set, and whether the results bear it out, row by row."""
+"""What was asked of EigenUCB with nothing set, and whether the results bear it out, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from eigenbandits.environments import LowRank
 from eigenbandits.inputs import Array
 from eigenbandits.lab.results import Results
-from eigenbandits.lab.robustness.rows import BASE, OFUL_PLAIN, PLAIN, TIMES_0001, TIMES_1000, TOLD, Row
+from eigenbandits.lab.robustness.rows import (
+    BASE,
+    FLAGSHIP,
+    OFUL_PLAIN,
+    OFUL_RIDGE,
+    TIMES_0001,
+    TIMES_1000,
+    TOLD,
+    Row,
+)
 
 # Regret of the last third of the rounds over that of the first: 1 is a straight line.
 _BENT = 0.9
+# Of the 27 rows with the structure four may miss what is asked, or as large a share of those that were played.
+_MISSES = 4 / 27
 # Rounding makes no difference beyond this share of a regret; another choice does.
 _ROUNDING = 1e-6
+
+# The ratio of a row, and the words for it.
+_Compared = tuple[float, str]
 
 
 @dataclass(frozen=True)
@@ -62,42 +75,48 @@ def verdicts(results: Results, chosen: Sequence[Row]) -> list[Verdict]:
     """Judge the results of `experiment`."""
     known = [row for row in chosen if row.label in results.environments]
 
-    def against(bar: str, rival: str, limit: float, some: Callable[[Row], bool], at_least: bool = False) -> Verdict:
-        return _against(results, bar, rival, limit, [row for row in known if some(row)], at_least)
+    def final(policy: str, label: str) -> Array:
+        return np.asarray(results.final("regret")[results.policies.index(policy), results.environments.index(label)])
 
+    def beside(row: Row, rival: str, words: str, label: str = "") -> _Compared:
+        own, other = final(FLAGSHIP, row.label), final(rival, label or row.label)
+        times, error = ratio(own, other)
+        line = f"{row.label}: {times:.2f} ± {error:.2f} times ({FLAGSHIP} {own.mean():.1f}, {words} {other.mean():.1f})"
+        return times, line
+
+    def oful(row: Row) -> _Compared:
+        best = min((OFUL_PLAIN, OFUL_RIDGE), key=lambda rival: float(final(rival, row.label).mean()))
+        return beside(row, best, best)
+
+    told = [row for row in known if row.structure and not row.normal]
+    opened = [row for row in known if row.normal in results.environments]
     return [
-        against("within 1.3 times PSLB told the truth where the structure is there", TOLD, 1.3, lambda r: r.structure),
-        against("within 1.5 times OFUL everywhere", OFUL_PLAIN, 1.5, lambda r: True),
-        against("5 times below OFUL at d = 500, m ≤ 4, perturbation 9×", OFUL_PLAIN, 5.0, _is_large, at_least=True),
+        _within("1.1 times the better of OFUL λ = 1 and λ = R²d everywhere", 1.1, [oful(row) for row in known]),
+        _within(
+            "1.3 times PSLB told the truth where the structure is there, but for one row in seven",
+            1.3,
+            [beside(row, TOLD, TOLD) for row in told],
+            granted=_MISSES,
+        ),
+        _within(
+            "1.1 times the same problem with an ordinary first set",
+            1.1,
+            [beside(row, FLAGSHIP, row.normal, row.normal) for row in opened],
+        ),
         _bent(results, known),
         _same_choices(results),
     ]
 
 
-def _is_large(row: Row) -> bool:
-    env = row.environment
-    return isinstance(env, LowRank) and env.dim == 500 and env.rank <= 4 and env.perturbation == 9.0
-
-
-def _final(results: Results, policy: str, label: str) -> Array:
-    final = results.final("regret")
-    return np.asarray(final[results.policies.index(policy), results.environments.index(label)])
-
-
-def _against(results: Results, bar: str, rival: str, limit: float, judged: Sequence[Row], at_least: bool) -> Verdict:
-    """Judge PSLB's regret over the rival's, or the rival's over PSLB's where a gain of `limit` is asked for."""
-    if not judged:
+def _within(bar: str, limit: float, found: Sequence[_Compared], granted: float = 0.0) -> Verdict:
+    """Judge ratios of regret, of which a share is granted to lie above the limit."""
+    bar = f"within {bar}"
+    if not found:
         return Verdict(bar, None, ("no such row was played.",))
-    found = []
-    for row in judged:
-        own, other = _final(results, PLAIN, row.label), _final(results, rival, row.label)
-        times, error = ratio(other, own) if at_least else ratio(own, other)
-        miss = limit / times if at_least else times / limit
-        line = f"{row.label}: {times:.2f} ± {error:.2f} times (PSLB {own.mean():.1f}, {rival} {other.mean():.1f})"
-        found.append((miss, line))
-    missed = sorted((entry for entry in found if not entry[0] <= 1.0), reverse=True)
+    missed = sorted((entry for entry in found if not entry[0] <= limit), reverse=True)
     if missed:
-        return Verdict(f"{bar}: {len(missed)} of {len(found)} rows miss it", False, tuple(line for _, line in missed))
+        met = len(missed) <= granted * len(found)
+        return Verdict(f"{bar}: {len(missed)} of {len(found)} rows miss it", met, tuple(line for _, line in missed))
     return Verdict(f"{bar}: all {len(found)} rows", True, (f"nearest: {max(found)[1]}",))
 
 
@@ -105,8 +124,8 @@ def _bent(results: Results, judged: Sequence[Row]) -> Verdict:
     """Compare the last third of the rounds with the first: regret that does not bend is linear."""
     found = []
     for row in judged:
-        bends = {policy: _bend(results, policy, row.label) for policy in (PLAIN, OFUL_PLAIN)}
-        found.append((bends[PLAIN], f"{row.label}: {bends[PLAIN]:.2f} (OFUL {bends[OFUL_PLAIN]:.2f})"))
+        bends = {policy: _bend(results, policy, row.label) for policy in (FLAGSHIP, OFUL_PLAIN)}
+        found.append((bends[FLAGSHIP], f"{row.label}: {bends[FLAGSHIP]:.2f} (OFUL {bends[OFUL_PLAIN]:.2f})"))
     bar = f"regret bends in every row: the last third of the rounds adds less than {_BENT:g} of what the first adds"
     straight = sorted((entry for entry in found if not entry[0] < _BENT), reverse=True)
     if straight:
@@ -123,14 +142,14 @@ def _bend(results: Results, policy: str, label: str) -> float:
 
 
 def _same_choices(results: Results) -> Verdict:
-    """Compare the regret of PSLB at every kept round, on every seed, with all actions multiplied by a number."""
+    """Compare the regret of EigenUCB at every kept round, on every seed, with all actions multiplied by a number."""
     bar = "all actions × 1,000 and × 0.001: the same choices"
     if any(label not in results.environments for label in (BASE, TIMES_1000, TIMES_0001)):
         return Verdict(bar, None, ("no such row was played.",))
-    base = results.curve("regret", PLAIN, BASE)
+    base = results.curve("regret", FLAGSHIP, BASE)
     lines = []
     for label in (TIMES_1000, TIMES_0001):
-        other = results.curve("regret", PLAIN, label).values
+        other = results.curve("regret", FLAGSHIP, label).values
         apart = np.abs(other - base.values) > _ROUNDING * np.maximum(base.values, 1.0)
         if apart.any():
             seed, place = np.argwhere(apart)[0]
