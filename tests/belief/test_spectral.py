@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,12 +122,12 @@ def test_the_ratio_that_is_found_is_the_likeliest_on_the_whole_grid():
     members = LearnedPrior().fit(seen, spectrum, DIM, 1.0, None)
     for member in members:
         kernel, vector = seen.kernel(member.prior)
-        logs = []
+        found = []
         for ratio in RATIOS:
             lower, log_det = factor(kernel, float(ratio))
             residual = seen.residual(float(np.square(whitened(lower, vector)).sum()), float(ratio))
-            logs.append(-(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - 0.5 * log_det)
-        logs = np.array(logs) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
+            found.append(-(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - 0.5 * log_det)
+        logs = np.array(found) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
         weights = np.exp(logs - logs.max())
         mean = weights @ np.log10(RATIOS) / weights.sum()
         assert math.log10(member.ratio) == pytest.approx(mean, abs=0.02)
@@ -151,7 +152,7 @@ def test_the_posterior_is_the_mixture_of_its_members_and_follows_each_reward():
     """After a fit the mixture's moments by hand; after more rewards, Bayes's rule on top of them."""
     policy = eb.EigenUCB(seed=0)
     played(policy, 40)
-    belief = policy.belief
+    belief: Any = policy.belief
     belief.due = 0
     policy.choose(np.eye(DIM))
     heard = np.where(belief.weights >= 1e-3, belief.weights, 0.0)
@@ -178,7 +179,7 @@ def test_the_posterior_is_the_mixture_of_its_members_and_follows_each_reward():
 def test_few_rewards_in_many_dimensions_need_no_large_matrix(center):
     """The thin form and the dense one, of the same rewards, give the same estimates and bounds."""
     dim = 520
-    policies = [eb.EigenUCB(seed=0, center=center) for _ in range(2)]
+    policies: list[Any] = [eb.EigenUCB(seed=0, center=center) for _ in range(2)]
     rng = np.random.default_rng(3)
     theta = rng.standard_normal(dim) / math.sqrt(dim)
     for number in range(14):
@@ -244,7 +245,7 @@ def test_equal_rewards_for_long_do_not_freeze_it():
 
 def test_where_one_answer_is_right_the_reading_as_regrets_decides():
     """Digits out of a network: rewards of 0 and 1 fit flat shapes, and steep ones choose better."""
-    policy = eb.EigenUCB(seed=0)
+    policy: Any = eb.EigenUCB(seed=0)
     mistakes = 0.0
     for number, offered in enumerate(Digits().instance(3).rounds()):
         if number == 600:

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import lsq_linear
-from scipy.stats import invgamma, multivariate_normal
+from scipy.stats import invgamma, multivariate_normal, norm
 
-from eigenbandits.theory.marginal import noise_variance, regret_evidence, regret_residuals, residual_evidence
+from eigenbandits.theory.marginal import (
+    expected_maximum,
+    noise_variance,
+    regret_evidence,
+    regret_residuals,
+    residual_evidence,
+)
 
 
 def test_known_noise_gives_the_gaussian_log_density_up_to_a_constant():
@@ -86,3 +92,12 @@ def test_a_member_whose_advantage_explains_the_rewards_wins():
     both = np.concatenate([knows[:1], blind])
     evidence = regret_evidence(both, 200, unit=0.16, weight=2.0, noise=None)
     assert evidence[0] > evidence[1] + 50.0
+
+
+@pytest.mark.parametrize("count", [2, 3, 10, 26, 77, 1000, 100_000])
+def test_the_expected_maximum_is_the_integral(count):
+    def density(x):
+        return x * count * norm.pdf(x) * norm.cdf(x) ** (count - 1)
+
+    exact = quad(density, -10.0, 12.0, limit=400, points=[0.0, 2.0, 4.0])[0]
+    assert expected_maximum(count) == pytest.approx(exact, rel=0.07 if count == 2 else 0.03)

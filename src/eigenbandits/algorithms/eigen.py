@@ -16,7 +16,8 @@ class EigenUCB(Policy):
     noise
         The standard deviation of the rewards around their mean, or None: learned from them.
     width
-        How many posterior standard deviations optimism adds to an estimate.
+        How optimistic to be: in units of what the best of K equally uncertain actions would lie above its estimate,
+        which is at least one posterior standard deviation; see `belief.Spectral`.
     center
         "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
     certified

@@ -57,7 +57,7 @@ def spread(spectrum: Array, tracked: int, power: float, floor: float = 1e-6) -> 
     variances = shares**power
     variances /= float(variances @ spectrum)
     roots = np.sqrt(variances)
-    return Spread(roots[:tracked], float(roots[tracked:].mean()) if tracked < len(roots) else 1.0)
+    return Spread(roots[:tracked], float(roots[min(tracked, len(roots) - 1) :].mean()))
 
 
 class Reading(Protocol):

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
+from eigenbandits import inputs, kernels, linalg
 from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import Belief, Finding, Models
+from eigenbandits.belief.base import Belief, Finding, Models, View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
 from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
 from eigenbandits.belief.sample import Sample
 from eigenbandits.subspace.base import Frame
+from eigenbandits.theory.marginal import expected_maximum
 
 Array = NDArray[np.float64]
 
@@ -46,7 +47,8 @@ class Spectral(Ambient):
     noise
         σ, or None: learned.
     width
-        How many posterior standard deviations optimism adds.
+        Optimism adds this many times what the best of the K actions offered would lie above its estimate if all were
+        equally uncertain: the expected maximum of K normal numbers, in posterior standard deviations, but at least one.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -286,12 +288,16 @@ class Spectral(Ambient):
         return half
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius: as many standard deviations as the width says."""
+        """Return the radius for two actions: as many standard deviations as the width says."""
         return self.width * self.noise
+
+    def omega_of(self, count: int) -> float:
+        """Return the radius for a decision set of K actions."""
+        return self.omega() * max(1.0, expected_maximum(count))
 
     def view(self, lifted: Array) -> SpectralView:
         """Look at the posterior through a decision set."""
-        return SpectralView(self, lifted, self.omega(), self.root())
+        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""
@@ -331,15 +337,34 @@ class SpectralView(AmbientView):
         np.subtract(values[index], best, out=said[members + 1 :])
         return found
 
+    def uppers(self) -> Array:
+        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
+        if self._uppers is None:
+            self._look()
+            assert self._products is not None
+            squares = linalg.row_dots(self.lifted, self._products)
+            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
+        return self._uppers
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest optimistic value."""
+        return View.best(self) if self._products is not None else super().best()
+
+    def _look(self) -> None:
+        """Find the products Z⁻¹x of all actions."""
+        if self._products is None:
+            self.lifted = self.lifted.astype(np.float64, copy=False)
+            self._products = self.belief.inverse.times_rows(self.lifted)
+
     def prefetch(self, sizes: list[int]) -> None:
-        """Find out at once what each part will ask for."""
-        super().prefetch(sizes)
+        """Find out at once what each part will ask for; not the bounds, since each part has a radius of its own."""
+        self._look()
         self.values()
 
     def part(self, start: int, stop: int) -> SpectralView:
         """Return the view through some of the actions."""
-        part = super().part(start, stop)
-        assert isinstance(part, SpectralView)
+        part = SpectralView(self.belief, self.lifted[start:stop], self.belief.omega_of(stop - start), self._root)
+        part._products = None if self._products is None else self._products[start:stop]
         part._values = None if self._values is None else self._values[start:stop]
         part._estimates = None if self._estimates is None else self._estimates[start:stop]
         return part
