@@ -93,7 +93,7 @@ class Ambient(RidgeBelief):
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
-        lost = self._update(action, reward)
+        _, lost = self._update(action, reward)
         # Last, since everything above can be made anew from the sums (`recover`).
         self.evidence.add(action, reward)
         self.since_repair += 1
@@ -103,8 +103,8 @@ class Ambient(RidgeBelief):
         if self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
             self.repair()
 
-    def _update(self, action: Array, reward: float) -> bool:
-        """Follow one reward in Z⁻¹ and θ̂, and return whether it was lost in rounding."""
+    def _update(self, action: Array, reward: float) -> tuple[float, bool]:
+        """Follow one reward in Z⁻¹ and θ̂, and return xᵀZ⁻¹x and whether the reward was lost in rounding."""
         solved = self._solve(action)
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorization. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorization.
@@ -119,7 +119,7 @@ class Ambient(RidgeBelief):
             self.log_det_ratio += math.log1p(gain)
         if self.factor is not None:
             self._remember(action)
-        return lost
+        return gain, lost
 
     def _solve(self, action: Array) -> Array:
         """Return Z⁻¹x, which choosing the action has often found already."""

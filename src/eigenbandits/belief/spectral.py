@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 
 # Rewards between two fits of the prior, as a part of those known; rank-one updates in between keep the posterior exact.
 GROWTH = 0.5
+# A surprise of five standard deviations, in one reward or in many together, is no chance: the prior is fitted anew, if
+# rewards have grown by a twentieth since the last fit, so that heavy tails cost no more than so many fits.
+SURPRISING, SOONEST = 25.0, 0.05
 # A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
 NEGLIGIBLE = 1e-3
 # Beyond this many dimensions the subspace follows only the leading directions, and a sample of the rewards has to do.
@@ -54,7 +57,7 @@ class Spectral(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "lowest", "highest"),
-        *("bounded_below", "bounded_above", "kappa", "ridge"),
+        *("fitted", "surprise", "bounded_below", "bounded_above", "kappa", "ridge"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
@@ -72,6 +75,9 @@ class Spectral(Ambient):
         self.ratios: Array = np.zeros(0)
         # The number of rewards at which the prior is fitted next.
         self.due = 0
+        # Their number at the last fit, and how much they have surprised since.
+        self.fitted = 0
+        self.surprise = 0.0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
         # The smallest and the largest reward, and whether each has come more than once.
@@ -106,7 +112,7 @@ class Spectral(Ambient):
         value = self._uncensored(reward, float(said[0]))
         # A posterior that the next choice makes anew need not follow.
         if self.evidence.count < self.due:
-            self._update(action, value)
+            self._follow_reward(action, value)
         # Last, since everything above can be made anew from the sums (`recover`).
         if self.origin is None:
             self.origin = value if self.kappa else 0.0
@@ -115,6 +121,20 @@ class Spectral(Ambient):
             self.sample.add(action, value - self.origin)
         self.prior.add(said, value)
         self._note_range(reward)
+
+    def _follow_reward(self, action: Array, reward: float) -> None:
+        """Follow one reward by Bayes's rule, and let the prior be fitted early where rewards are not as it expects.
+
+        The square of a reward's surprise, in units of its expected size, is 1 on average; what it has been beyond that
+        since the last fit is added up (a CUSUM, Page 1954).
+        """
+        expected = linalg.dot(action, self.center)
+        gain, _ = self._update(action, reward)
+        square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
+        self.surprise = max(self.surprise + square - 1.0, 0.0)
+        count = self.evidence.count + 1
+        if self.surprise > SURPRISING and count >= (1.0 + SOONEST) * self.fitted:
+            self.due = min(self.due, count)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
@@ -150,6 +170,7 @@ class Spectral(Ambient):
         count = self.evidence.count
         # Rounding adds up over rank-one updates, so that there is an end to them even where rewards are many.
         self.due = min(count + max(1, math.ceil(GROWTH * count)), count + max(256, 4 * len(self.center)))
+        self.fitted, self.surprise = count, 0.0
         if basis.shape[0] == basis.shape[1]:
             self._fit_sums(basis, spectrum)
         else:
