@@ -37,8 +37,8 @@ def test_clicks_in_dollars_change_no_choice():
     assert dollars == choices(eb.EigenUCB(seed=0), environment=clicks)
 
 
-# The width keeps the unit that it had while all rewards were equal, until the next fit. `strict`: a fix fails here, and the
-# mark and the exception in docs/flagship.md go.
+# The width keeps the unit that it had while all rewards were equal, until the next fit. Once that is mended this test
+# says so, and the mark goes together with the exception in docs/flagship.md.
 @pytest.mark.xfail(strict=True, reason="the first reward that differs from all before it is not followed by a fit")
 def test_the_first_click_in_dollars_changes_no_choice():
     clicks = LowRank(64, 4, 20, perturbation=1.0, noise_kind="bernoulli", rate=0.02, theta_norm=1.5)
