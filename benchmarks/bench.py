@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cells, figure, growth, huge, long, ratios, tables
+from benchmarks import amortized, cells, cold, figure, growth, huge, long, ratios, tables
 from benchmarks.data import HERE, Size, prepare
 from benchmarks.methods import METHODS
 from eigenbandits.files import write_whole
@@ -19,12 +19,20 @@ QUICK_SIZES = [(100, 10), (1_000, 10)]
 # Early rounds, which pay for a warm-up that later ones do not, must not be all that is seen of our own policies.
 OURS_LONGER = 5.0
 RESULTS = HERE / "results"
-OTHERS = {"ratios": ratios, "growth": growth, "long": long, "huge": huge}
+OTHERS = {
+    "ratios": ratios,
+    "amortized": amortized,
+    "cold": cold,
+    "growth": growth,
+    "long": long,
+    "huge": huge,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for."""
     options = _parser().parse_args(arguments)
+    options.sizes_given = options.sizes != list(ROUNDS)
     cells.fresh = options.fresh
     RESULTS.mkdir(exist_ok=True)
     if options.publish:
@@ -100,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--fresh", action="store_true", help="measure anew what earlier runs have left on disk")
     add("--quick", action="store_true", help="two sizes, one thread, 200 rounds, a second each: does it all work?")
     add("--ratios", action="store_true", help="what we promise about speed, between methods that take turns")
+    add("--amortized", action="store_true", help="of --ratios only the flagship's sum over all of 2,000 rounds")
+    add("--cold", action="store_true", help="the slowest of the first 200 rounds against a warm one")
     add("--growth", action="store_true", help="fit how our time per round grows with d, K and m")
     add("--long", action="store_true", help="time late rounds against early ones over 100,000 rounds")
     add("--huge", action="store_true", help="time and memory of the streaming policy at d = 50,000")

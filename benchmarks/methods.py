@@ -68,30 +68,30 @@ def ready(method: Method) -> None:
 
 
 METHODS: dict[str, Entry] = {
-    "pslb": Entry(
-        "PSLB, nothing set",
+    "eigen": Entry(
+        "EigenUCB, nothing set",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, seed=0)),
-        "what lies outside the subspace is shrunk, not cut",
+        _ours(lambda s: eb.EigenUCB(seed=0)),
+        "told nothing, not even the noise",
     ),
-    "pslb-32": Entry(
-        "PSLB, nothing set, float32",
+    "eigen-32": Entry(
+        "EigenUCB, nothing set, float32",
         "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, dtype="float32", seed=0)),
+        _ours(lambda s: eb.EigenUCB(dtype="float32", seed=0)),
         "given its decision sets in float32",
         single=True,
+    ),
+    "eigen-compiled": Entry(
+        "EigenUCB, nothing set, compiled",
+        "ours",
+        _ours(lambda s: eb.EigenUCB(seed=0), compiled=True),
+        "the steps of a round compiled by numba",
     ),
     "pslb-rank": Entry(
         "PSLB, rank known",
         "ours",
         _ours(lambda s: eb.PSLB(noise=NOISE, rank=s.rank, seed=0)),
         "the projected and the ambient set, intersected",
-    ),
-    "pslb-compiled": Entry(
-        "PSLB, nothing set, compiled",
-        "ours",
-        _ours(lambda s: eb.PSLB(noise=NOISE, seed=0), compiled=True),
-        "the steps of a round compiled by numba",
     ),
     "pslb-rank-compiled": Entry(
         "PSLB, rank known, compiled",

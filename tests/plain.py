@@ -9,6 +9,7 @@ import numpy as np
 
 import eigenbandits as eb
 from eigenbandits import theory
+from eigenbandits.subspace.effective import Effective
 from eigenbandits.subspace.pca import is_sampled
 
 Vector = np.ndarray
@@ -48,8 +49,8 @@ def least_larger_form(shape1: Matrix, center1: Vector, shape2: Matrix, center2: 
 class PlainLinear:
     """Ridge regression on all that was learned: OFUL's estimate, widths and radii.
 
-    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ = √λ is added as
-    a last coordinate.
+    `center` says what is taken off an action before it is used; for "mean" and "set" an intercept κ of the root mean
+    square norm of the first decision set is added as a last coordinate.
     """
 
     noise: float
@@ -73,7 +74,7 @@ class PlainLinear:
             return actions
         if self.center == "differences":
             return actions - own_set.mean(axis=0)
-        kappa = math.sqrt(self.ridge)
+        kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         taken_off = self.sets[0].mean(axis=0) if self.center == "mean" else own_set.mean(axis=0)
         return np.column_stack([actions - taken_off, np.full(len(actions), kappa)])
 
@@ -134,8 +135,8 @@ class PlainPSLB(PlainLinear):
     structure: eb.Structure | None = None
     intersect: bool = True
     anytime: bool = False
-    together: float = 0.0
-    apart: float = 0.0
+    effective: Effective = field(default_factory=Effective)
+    asked: list[Matrix] = field(default_factory=list)
     frame: tuple[Matrix, Vector] | None = None
 
     def second_moment(self) -> tuple[Matrix, Vector]:
@@ -166,19 +167,26 @@ class PlainPSLB(PlainLinear):
             [[spectrum[j] * spectrum[k] / (spectrum[j] - spectrum[k]) ** 2 for k in range(m, dim)] for j in range(m)]
         )
         rows, columns = variance.sum(axis=1).max(), variance.sum(axis=0).max()
-        worth = count / max(1.0, self.together / self.apart) if self.apart else count
-        return min(1.0, 1.25 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(worth))
+        inflation, largest = self.effective.doubt(count, len(self.sets), self.center != "none")
+        if count / inflation <= m or largest >= spectrum[m - 1]:
+            return 1.0
+        size = (math.sqrt(rows) + math.sqrt(columns)) * math.sqrt(inflation / count)
+        return min(1.0, 1.25 * size / (1.0 - largest / spectrum[m - 1]))
 
     def compare(self, actions: Matrix) -> None:
-        """Note in one set of sixteen how much the products z ρ of its actions add up, seen from the last frame."""
-        if self.frame is None or not is_sampled(len(self.sets)) or len(actions) < 2:
-            return
-        V, mean = self.frame
-        centred = actions - (actions.mean(axis=0) if self.by_set else mean)
-        inside = centred @ V
-        products = [np.outer(z, x - V @ z) for z, x in zip(inside, centred, strict=True)]
-        self.together += float(np.sum(np.sum(products, axis=0) ** 2))
-        self.apart += float(np.sum(np.square(products)))
+        """Show the set to what counts vectors (which has tests of its own), in units of 1 whatever their size."""
+        if len(self.sets) == 1:
+            self.effective.start(actions)
+        vectors = actions - actions.mean(axis=0) if self.by_set else actions
+        V, mean = (None, None) if self.frame is None else self.frame
+        if self.center == "mean":
+            # A large mean is taken off from the first set on.
+            reference = self.sets[0].mean(axis=0)
+            vectors, mean = vectors - reference, None if mean is None else mean - reference
+        count = sum(map(len, self.sets))
+        if is_sampled(len(self.sets)):
+            self.effective.add_set(vectors, count, V, mean)
+        self.effective.add_batch(vectors, V, mean)
 
     def read(self, actions: Matrix, own_set: Matrix, V: Matrix, mean: Vector) -> tuple[Matrix, Matrix]:
         """Return the coordinates (n, q) of actions and what these leave out (n, d)."""
@@ -186,7 +194,7 @@ class PlainPSLB(PlainLinear):
         inside = centred @ V
         outside = centred - inside @ V.T
         if self.has_intercept:
-            kappa = math.sqrt(self.ridge)
+            kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
             inside = np.column_stack([inside, np.full(len(inside), kappa)])
         return inside, outside
 
@@ -198,6 +206,7 @@ class PlainPSLB(PlainLinear):
         values, vectors = np.linalg.eigh(moment)
         spectrum, V = np.maximum(values[::-1], 0.0), vectors[:, ::-1][:, : self.rank]
         self.frame = V, mean
+        self.effective.follow(spectrum, self.rank)
         error = self.error(spectrum)
 
         q = self.rank + self.has_intercept
@@ -212,7 +221,11 @@ class PlainPSLB(PlainLinear):
         delta = 6 * self.delta / (math.pi * len(self.sets)) ** 2 if self.anytime else self.delta
         noise_term = self.noise * math.sqrt(log_det(B) - q * math.log(self.ridge) - 2 * math.log(delta))
         if self.radius == "worst-case":
-            bound = max(float(np.linalg.norm(self.lift(offered, offered), axis=1).max()) for offered in self.sets)
+            # L is that of the sets that the projected set was asked about: not while its error is vacuous.
+            if not (self.intersect and error >= 1.0):
+                self.asked.append(actions)
+            asked = self.asked or [actions]
+            bound = max(float(np.linalg.norm(self.lift(one, one), axis=1).max()) for one in asked)
             t = len(self.learned) + 1
             growth = math.log(1 + t * bound**2 / (q * self.ridge))
             gamma = bound**2 / (self.ridge * math.log(1 + bound**2 / self.ridge))
@@ -245,7 +258,7 @@ class PlainPSLB(PlainLinear):
         """Return A with φ = Aᵀϑ: with x̃ = (x − ref, κ) and z = (Vᵀ(x − μ), κ), the same reward asks for (Vᵀθ, c')."""
         if not self.has_intercept:
             return V
-        kappa = math.sqrt(self.ridge)
+        kappa = math.sqrt(np.mean(np.sum(self.sets[0] ** 2, axis=1)))
         matrix = np.zeros((len(V) + 1, V.shape[1] + 1))
         matrix[:-1, :-1] = V
         matrix[-1, -1] = 1.0

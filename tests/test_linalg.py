@@ -157,3 +157,25 @@ def test_squares_in_single_precision_follow_every_change(block):
     total.restore(kept | {"half": np.asfortranarray(old), "fill": 0})
     dense = old
     agrees()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_thin_matrix_is_the_dense_one(sign):
+    rng = np.random.default_rng(0)
+    dim, plus, rows = 300, rng.standard_normal((3, 300)), 0.01 * rng.standard_normal((4, 300))
+    thin = linalg.SymmetricSum(sign)
+    thin.start(dim, 32)
+    thin.reset_thin(2.0, plus, rows, room=2)
+    dense = 2.0 * np.eye(dim) + plus.T @ plus + sign * rows.T @ rows
+    probe = rng.standard_normal((5, dim))
+    for step in range(4):
+        assert thin.thin == (step < 3)
+        np.testing.assert_allclose(thin.times(probe[0]), dense @ probe[0], rtol=1e-9)
+        np.testing.assert_allclose(thin.times_rows(probe), probe @ dense, rtol=1e-9)
+        np.testing.assert_allclose(thin.times_columns(probe.T), dense @ probe.T, rtol=1e-9)
+        squares = thin.squares(probe.astype(np.float32))
+        np.testing.assert_allclose(squares, np.einsum("ij,jk,ik->i", probe, dense, probe), rtol=1e-4)
+        row = 0.01 * rng.standard_normal(dim)
+        thin.add(row, 0.5)
+        dense += sign * 0.5 * np.outer(row, row)
+    np.testing.assert_allclose(thin.full(), dense, rtol=1e-9, atol=1e-12)

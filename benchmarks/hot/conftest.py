@@ -19,7 +19,7 @@ def one_thread() -> Iterator[None]:
 
 
 POLICIES: dict[str, Callable[[], eb.Policy]] = {
-    "pslb": lambda: eb.PSLB(noise=NOISE, seed=0),
+    "eigen": lambda: eb.EigenUCB(seed=0),
     "pslb-projected": lambda: eb.PSLB(noise=NOISE, rank=4, intersect=False, seed=0),
     "projected-ts": lambda: eb.ProjectedThompson(noise=NOISE, rank=4, seed=0),
     "oful": lambda: eb.OFUL(noise=NOISE, seed=0),

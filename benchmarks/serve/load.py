@@ -26,7 +26,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 TARGET_PAIRS, TARGET_P99 = 1000, 20.0
 # The same items come again and again, so the rank is told, as the documentation advises for a catalogue; vectors come
 # over the wire in single precision, so nothing is lost by reading them so.
-PARAMETERS = {"noise": 0.5, "rank": 16, "outside": "shrunk", "dtype": "float32", "seed": 0}
+PARAMETERS = {"dtype": "float32", "seed": 0}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def prepare(url: str, world: World, parameters: dict[str, Any]) -> None:
     """Upload the catalogue and create the policy, where they are not there yet."""
     with Client(url) as client:
         client.create_catalogue(CATALOGUE, world.ids, world.vectors)
-        client.create_policy(POLICY, "PSLB", parameters, catalogue=CATALOGUE)
+        client.create_policy(POLICY, "EigenUCB", parameters, catalogue=CATALOGUE)
 
 
 def phases(running: Service, world: World, seconds: float, connections: Sequence[int], batch: int) -> list[Phase]:
@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="of all phases; that with the middle rate is shown")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4, 8, 16, 32])
     parser.add_argument("--batch", type=int, default=20)
-    parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of PSLB, in JSON")
+    parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of EigenUCB, in JSON")
     parser.add_argument("--options", nargs="*", default=[], help="more options of the service, without the dashes")
     parser.add_argument("--no-profile", action="store_true")
     parser.add_argument("--only-profile", action="store_true")
@@ -246,8 +246,8 @@ def main() -> None:
                 learned = client.policy(POLICY)["rewards"]
     rows = middle(runs)
     text = [
-        f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, PSLB {asked.parameters}; client and service on "
-        f"{machine()}.",
+        f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, EigenUCB {asked.parameters}; client and service "
+        f"on {machine()}.",
         table(rows),
         f"Of {asked.repeats} repeats the one with the middle rate, beside it the lowest and the highest. "
         "Milliseconds are the 50th, 95th and 99th percentiles as the client sees them (at a steady rate from the "

@@ -168,7 +168,7 @@ def main() -> None:
     rows = read(path)
     setting = (
         f"{asked.rate:g} pairs per second from {asked.connections} connections, d = {asked.dim}, K = {asked.arms} of "
-        f"{world.items:,} items, PSLB {PARAMETERS}; client and service on {machine()}."
+        f"{world.items:,} items, EigenUCB {PARAMETERS}; client and service on {machine()}."
     )
     text = summary(rows, min(asked.settle, len(rows) - 3), setting)
     print(f"\n{text}")

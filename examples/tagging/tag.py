@@ -23,9 +23,7 @@ from eigenbandits.serve.client import Client
 
 HERE = Path(__file__).resolve().parent
 CATALOGUE = "tags"
-# The same tag is always right for the same question: rewards hardly stray, and 0.1 covers what a linear model leaves
-# unexplained. Twenty tags come again and again, so the rank is told (docs/howto/catalogue.md).
-PARAMETERS = {"noise": 0.1, "rank": 16, "outside": "shrunk", "seed": 0}
+PARAMETERS = {"seed": 0}
 BLOCK = 300
 
 Vectors = NDArray[np.float32]
@@ -81,7 +79,7 @@ def play(client: Client, data: Data, parameters: dict[str, Any], rounds: int, la
     known, unseen = np.split(order, [3 * len(order) // 4])
     arrivals = np.concatenate([rng.permutation(known) for _ in range(-(-rounds // len(known)))])[:rounds]
     name = f"tagging-{seed}"
-    client.create_policy(name, "PSLB", parameters, catalogue=CATALOGUE)
+    client.create_policy(name, "EigenUCB", parameters, catalogue=CATALOGUE)
     similar = data.question_vectors @ data.tag_vectors.T
     outcome = Outcome()
     waiting: list[tuple[int, str, float]] = []
@@ -169,7 +167,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3000, help="questions that arrive in each order")
     parser.add_argument("--orders", type=int, default=3, help="different orders, each with a policy of its own")
     parser.add_argument("--late", type=int, default=20, help="a reward comes at most so many questions later")
-    parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of PSLB, in JSON")
+    parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of EigenUCB, in JSON")
     parser.add_argument("--url", help="of a service that runs already; one is started by default")
     parser.add_argument("--key", help="for that service, with all scopes")
     parser.add_argument("--png", type=Path, help="leave the learning curve here")

@@ -19,7 +19,8 @@ class Centering(Component):
     """Turns actions (d numbers) into the *lifted* rows (D numbers) that beliefs see.
 
     A lifted row is the action less its center and, where that needs an intercept, one more coordinate κ, so that a
-    reward xᵀθ* stays linear in it. The belief says which κ suits it (`Belief.intercept`); no action's size counts.
+    reward xᵀθ* stays linear in it. The belief says which κ suits it (`Belief.intercept`): a number, or the root mean
+    square norm of the first vectors, so that |cᵀθ*|/κ ≤ S for their mean c.
 
     Parameters
     ----------
@@ -59,10 +60,11 @@ class Centering(Component):
         assert self.dim is not None
         return self.dim + (self.intercept > 0.0)
 
-    def start(self, actions: Array, intercept: float = 1.0) -> None:
+    def start(self, actions: Array, intercept: float | None = 1.0) -> None:
         """Fix the dimension, the intercept's κ and, for "mean", the reference at the first vectors seen."""
         self.dim = actions.shape[1]
-        self.intercept = intercept if self.kind in ("mean", "set") else 0.0
+        if self.kind in ("mean", "set"):
+            self.intercept = _size(actions) if intercept is None else intercept
         self.reference = _large_mean(actions) if self.around_mean else None
 
     def lift(self, actions: Array) -> tuple[Array, Array | None]:
@@ -97,6 +99,11 @@ class Centering(Component):
             np.subtract(actions, center, out=lifted[..., :-1], casting="same_kind")
         lifted[..., -1] = self.intercept
         return lifted
+
+
+def _size(vectors: Array) -> float:
+    """Return the root of the mean squared norm, or 1 where there is none."""
+    return math.sqrt(float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)) or 1.0
 
 
 def _large_mean(actions: Array) -> Array | None:

@@ -64,6 +64,8 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
         else:
             yield f"{shown}."
     error = found.get("projection_error", 1.0)
+    if error is None:
+        return
     worth = found.get("independent_vectors")
     seen = found["vectors_seen"]
     basis = f"{seen:,} vectors" + (f", worth {worth:,.0f} independent ones," if worth and worth < 0.9 * seen else "")

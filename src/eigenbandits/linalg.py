@@ -21,6 +21,8 @@ axpy = blas.daxpy
 # Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
+# Rows that wait where the matrix does not fit in the cache.
+BLOCK = 32
 # Stands for a matrix that is not there, where a function takes one.
 NOTHING: Array = np.zeros((0, 0))
 
@@ -32,7 +34,8 @@ class SymmetricSum(Component):
 
     Rows wait in a block and enter by one rank-k update, which reads and writes the matrix once instead of k times;
     products take the waiting rows into account, so that the block is never seen from outside. A matrix that fits in
-    the cache is kept up in both halves at once instead, for which the products are quicker.
+    the cache is kept up in both halves at once instead, for which the products are quicker. One that differs from a
+    multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
 
     Parameters
     ----------
@@ -48,10 +51,13 @@ class SymmetricSum(Component):
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("half", "waiting", "fill")
+    _state_names: ClassVar[tuple[str, ...]] = ("half", "waiting", "fill", "thin", "scale", "plus")
 
     def __init__(self, sign: float = 1.0) -> None:
         self.sign = sign
+        self.thin = False
+        self.scale = 0.0
+        self.plus: Array = np.zeros((0, 0))
         self.half: Array = np.zeros((0, 0), order="F")
         self.waiting: Array = np.zeros((0, 0))
         self.fill = 0
@@ -67,16 +73,40 @@ class SymmetricSum(Component):
     def start(self, dim: int, block: int, scale: float = 0.0) -> None:
         """Lay out scale · I for `dim` dimensions, with room for `block` waiting rows."""
         self.half = np.zeros((dim, dim), order="F")
-        np.fill_diagonal(self.half, scale)
+        if scale:
+            # By indices: NumPy's own way to fill a diagonal walks through all of a matrix in this order.
+            places = np.arange(dim)
+            self.half[places, places] = scale
         self.waiting = np.zeros((block, dim))
         self.fill = 0
         self._single = None
 
     def reset(self, half: Array) -> None:
         """Start anew from a matrix given by its lower half, in Fortran order; it is taken over, not copied."""
+        if self.thin:
+            self.thin, self.plus = False, np.zeros((0, 0))
+            self.waiting = np.zeros((block_for(len(half), BLOCK), len(half)))
         self.half = half if len(self.waiting) else _mirrored(half)
         self.fill = 0
         self._single = None
+
+    def reset_thin(self, scale: float, plus: Array, rows: Array, room: int) -> None:
+        """Start anew from scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
+        self.thin, self.scale, self.plus = True, scale, plus
+        self.half = np.zeros((0, 0), order="F")
+        self.waiting = np.zeros((len(rows) + room, plus.shape[1]))
+        self.waiting[: len(rows)] = rows
+        self.fill = len(rows)
+        self._single = None
+
+    def _thicken(self) -> None:
+        """Write a thin matrix out."""
+        rows, dim = self.waiting[: self.fill], self.plus.shape[1]
+        half = np.asfortranarray(self.plus.T @ self.plus)
+        half.flat[:: dim + 1] += self.scale
+        if len(rows):
+            half = blas.dsyrk(self.sign, np.asarray(rows, order="C").T, beta=1.0, c=half, lower=1, overwrite_c=1)
+        self.reset(half)
 
     def at_hand(self) -> Array:
         """Return the matrix itself, both halves; empty where rows wait. Who changes it must say so (`changed`)."""
@@ -94,7 +124,11 @@ class SymmetricSum(Component):
             self._single = None
             return
         if self.fill == room:
+            thin = self.thin
             self.flush()
+            if thin:
+                self.add(row, weight)
+                return
         self.waiting[self.fill] = row if weight == 1.0 else row * math.sqrt(weight)
         self.fill += 1
 
@@ -124,10 +158,20 @@ class SymmetricSum(Component):
 
     def flush(self) -> Array:
         """Let the waiting rows in and return the lower half."""
-        if self.fill:
+        if self.thin:
+            self._thicken()
+        elif self.fill:
             self._add_block(self.waiting[: self.fill], self.sign)
             self.fill = 0
         return self.half
+
+    def copied(self) -> Array:
+        """Return the lower half, the waiting rows included, as a new matrix; nothing is let in."""
+        matrix = self.half.copy(order="F")
+        if self.fill:
+            columns = self.waiting[: self.fill].T
+            matrix = blas.dsyrk(self.sign, columns, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        return matrix
 
     def times(self, vector: Array) -> Array:
         """Return the matrix times a vector."""
@@ -135,7 +179,10 @@ class SymmetricSum(Component):
         if not self.waiting.shape[0]:
             result = blas.dgemv(1.0, self.half, vector)
             return result
-        result = blas.dsymv(1.0, self.half, vector, lower=1)
+        if self.thin:
+            result = self.scale * vector + (self.plus @ vector) @ self.plus
+        else:
+            result = blas.dsymv(1.0, self.half, vector, lower=1)
         if self.fill:
             rows = self.waiting[: self.fill]
             result += self.sign * ((rows @ vector) @ rows)
@@ -143,6 +190,8 @@ class SymmetricSum(Component):
 
     def times_columns(self, columns: Array) -> Array:
         """Return the matrix times a matrix."""
+        if self.thin:
+            return self.times_rows(columns.T).T
         if not len(self.waiting):
             return np.asarray(self.half @ columns)
         if columns.shape[1] > self.fill:
@@ -155,12 +204,18 @@ class SymmetricSum(Component):
 
     def times_rows(self, rows: Array) -> Array:
         """Return rows times the matrix: the products with each row, one after the other in memory."""
+        if self.thin:
+            held = self.waiting[: self.fill]
+            return np.asarray(self.scale * rows + (rows @ self.plus.T) @ self.plus + self.sign * (rows @ held.T) @ held)
         if not self.waiting.shape[0]:
             return np.asarray(rows @ self.half)
         return self.times_columns(rows.T).T
 
     def squares(self, rows: NDArray[np.float32]) -> Array:
         """Return xᵀMx for each row in single precision: half the time, and errors of some √d roundings of ‖M‖‖x‖²."""
+        if self.thin:
+            result = self.scale * square_norms(rows) + square_norms(rows @ self.plus.T.astype(np.float32))
+            return result + self.sign * square_norms(rows @ self.waiting[: self.fill].T.astype(np.float32))
         if self._single is None:
             # With half of the diagonal the lower half L makes M = L + Lᵀ, and xᵀMx = 2 xᵀLx: half the arithmetic.
             # The largest entry of a positive definite matrix lies on its diagonal.
@@ -211,7 +266,9 @@ def add_diagonal(matrix: Array, value: float) -> None:
 def project(vectors: Array, columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
-        return (vectors @ columns.astype(np.float32)).astype(np.float64)
+        # Scaled, since what a column holds may be out of the reach of single precision.
+        scale = float(np.abs(columns).max()) or 1.0
+        return (vectors @ (columns / scale).astype(np.float32)).astype(np.float64) * scale
     return np.asarray(vectors @ columns)
 
 

@@ -259,7 +259,9 @@ class Policy(Component):
         row = action if lifted is array and action.dtype == np.float64 else lifted[choice.index].astype(np.float64)
         row.setflags(write=False)
         said = None if choice.finding is None else choice.finding.forecast
-        return Decision(choice.index, action, round_, estimate, choice.upper, choice.propensity, row, said, choice.model)
+        return Decision(
+            choice.index, action, round_, estimate, choice.upper, choice.propensity, row, said, choice.model
+        )
 
     def learn(self, action: Decision | ArrayLike, reward: float) -> None:
         """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""

@@ -78,6 +78,22 @@ def test_small_and_large_problems_hold_the_same_matrix(dim, count):
     np.testing.assert_allclose(uppers, probe @ theta + omega * widths, rtol=1e-8)
 
 
+def test_the_mixture_radius_is_the_root_of_the_sum_of_squares():
+    actions, rewards = stream(2, 40, 6)
+    belief = Ambient(noise=0.2, ridge=2.0, theta_bound=3.0, delta=0.05, radius="mixture")
+    belief.start(6)
+    belief.learn_many(actions, rewards)
+    ratio = np.linalg.slogdet(np.eye(6) + actions.T @ actions / 2.0)[1]
+    omega = math.sqrt(0.2**2 * (ratio + 2 * math.log(20)) + 2.0 * 3.0**2)
+    assert belief.omega() == pytest.approx(omega, rel=1e-9)
+    probe = np.random.default_rng(3).standard_normal((4, 6))
+    Z = actions.T @ actions + 2.0 * np.eye(6)
+    widths = np.sqrt(np.einsum("ij,ji->i", probe, np.linalg.solve(Z, probe.T)))
+    theta = np.linalg.solve(Z, actions.T @ rewards)
+    np.testing.assert_allclose(belief.view(probe).uppers(), probe @ theta + omega * widths, rtol=1e-8)
+    assert repr(eb.OFUL(noise=0.2, radius="mixture").belief) == "Ambient(noise=0.2, radius='mixture')"
+
+
 def test_the_paper_radius_follows_the_largest_norm_seen():
     policy = eb.OFUL(noise=0.5, ridge=2.0, theta_bound=3.0, delta=0.1, radius="paper", rank=2)
     decision = policy.choose([[2.0, 0, 0, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]])
@@ -188,7 +204,7 @@ def test_whatever_is_wrong_with_the_inverse_is_put_right_in_time(dim):
         ({"noise": 0.1, "ridge": 0.0}, "ridge is 0; expected a number above 0"),
         ({"noise": 0.1, "theta_bound": -1.0}, "theta_bound is -1"),
         ({"noise": 0.1, "delta": 1.0}, "delta is 1"),
-        ({"noise": 0.1, "radius": "wide"}, "radius is 'wide'; expected one of 'logdet', 'paper'"),
+        ({"noise": 0.1, "radius": "wide"}, "radius is 'wide'; expected one of 'logdet', 'mixture', 'paper'"),
         ({"noise": 0.1, "radius": -1.0}, "radius is -1"),
         ({"noise": 0.1, "action_bound": 0.0}, "action_bound is 0"),
         ({"noise": 0.1, "rank": 0}, "rank is 0"),

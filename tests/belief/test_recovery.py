@@ -11,6 +11,9 @@ from eigenbandits.files import from_bytes, to_bytes
 
 PROBE = next(decision_sets(seed=9))
 MAKERS = {
+    "certified": lambda: eb.Policy(
+        eb.subspace.PCA(2, projection_error=0.1), eb.belief.MixtureSet(noise=0.1, theta_bound=1.0), eb.rules.Optimism()
+    ),
     "ambient": lambda: eb.OFUL(noise=0.1),
     "both": lambda: eb.PSLB(noise=0.1, rank=2, projection_error=0.1),
     "projected": lambda: eb.PSLB(noise=0.1, rank=2, intersect=False, projection_error=0.1),

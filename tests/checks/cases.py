@@ -54,6 +54,12 @@ SLIM = {"subspace": "streaming", "intersect": False}
 STRUCTURE = eb.Structure(lambda_plus=1.0, lambda_minus=1.0, sigma2=1e-4, d_x=3.0, d_psi=6.0)
 
 VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
+    (eb.EigenUCB, "none", {"center": "none"}),
+    (eb.EigenUCB, "set", {"center": "set"}),
+    (eb.EigenUCB, "differences", {"center": "differences"}),
+    (eb.EigenUCB, "noise", {"noise": NOISE}),
+    (eb.EigenUCB, "float32", {"dtype": "float32"}),
+    (eb.EigenUCB, "certified", {"certified": True, "noise": NOISE, "theta_bound": 1.0, "center": "none"}),
     (eb.PSLB, "rank", {"rank": 2}),
     (eb.PSLB, "exact", {"rank": 2, "rule": "exact"}),
     (eb.PSLB, "exact-set", {"rank": 2, "rule": "exact", "center": "set"}),
@@ -86,6 +92,7 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.PSLB, "anytime", {"rank": 2, "anytime": True}),
     (eb.ProjectedThompson, "set", {"rank": 2, "center": "set"}),
     (eb.OFUL, "paper", {"radius": "paper"}),
+    (eb.OFUL, "mixture", {"radius": "mixture"}),
     (eb.OFUL, "mean", {"center": "mean"}),
     (eb.OFUL, "set", {"center": "set"}),
     (eb.OFUL, "differences", {"center": "differences"}),
@@ -112,7 +119,8 @@ class Case:
 
     @property
     def center(self) -> str:
-        return str(self.options.get("center", "none"))
+        default = inspect.signature(self.kind.__init__).parameters.get("center")
+        return str(self.options.get("center", "none" if default is None else default.default))
 
     @property
     def by_set(self) -> bool:

@@ -56,20 +56,22 @@ def assert_same(first: Sequence[eb.Decision], second: Sequence[eb.Decision]) -> 
 class Spy(Rule):
     """Note what the belief says of every action, and let the rule decide."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, bounded: bool = True) -> None:
         self.inner = rule
+        self.bounded = bounded
         self.estimates: np.ndarray = np.zeros(0)
         self.uppers: np.ndarray = np.zeros(0)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        self.estimates, self.uppers = view.estimates().copy(), view.uppers().copy()
+        self.estimates = view.estimates().copy()
+        self.uppers = view.uppers().copy() if self.bounded else self.estimates
         return self.inner.choose(view, size, rng)
 
 
 def look(policy: eb.Policy, actions: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the estimates and the optimistic values that a policy gives to every action of its next choice."""
     rule = policy.rule
-    spy = Spy(rule)
+    spy = Spy(rule, "uppers" in policy.belief.offers)
     policy.rule = spy
     policy.choose(actions)
     policy.rule = rule

@@ -33,8 +33,10 @@ def test_it_prints_a_page_and_leaves_a_picture(file, tmp_path):
     words = " ".join(result.stdout.split())
     assert "proposed m 2 2 eigenvalues stand out" in words
     assert "800 of 12 numbers 5 offered at once, assumed" in words
-    for gain in found.gains:
-        assert f"{gain.where} {gain.pslb[0]:.1f} ± {gain.pslb[1]:.1f} {gain.oful[0]:.1f} ±" in words
+    assert found.comparison is not None
+    for loss in found.comparison.losses:
+        regrets = " ".join(f"{mean:.1f} ± {error:.1f}" for mean, error in (*loss.places, loss.overall))
+        assert f"{loss.policy} {regrets}" in words
     assert " ".join(found.verdict.split()) in words
     assert " ".join(found.code.split()) in words
     assert all(len(line) <= 120 for line in result.stdout.splitlines())
@@ -46,7 +48,7 @@ def test_it_prints_a_page_and_leaves_a_picture(file, tmp_path):
 def test_without_the_simulation_two_panels_are_left(file, tmp_path):
     result = invoke("audit", file, "--no-gain", "--png", tmp_path / "out.png")
     assert result.exit_code == 0, result.output
-    assert "Not simulated" in result.stdout
+    assert "Nothing was simulated" in result.stdout
     assert image.imread(tmp_path / "out.png").shape == (450, 1200, 4)
 
 

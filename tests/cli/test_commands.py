@@ -113,6 +113,24 @@ def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     assert f" 1.1: {share:.1f} %" in result.stdout
 
 
+def test_coverage_of_the_certified_set_prints_and_writes_the_same_counts(tmp_path):
+    small = ("--rounds", 25, "--seeds", 3, "--delta", 0.1, "--dim", 6, "--rank", 2, "--arms", 5, "--workers", 1)
+    result = invoke("coverage", "--certified", *small, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    rows = read_csv(tmp_path / "coverage-certified.csv")
+    assert {row["sets"] for row in rows} == {"drawn", "withdrawn", "neighbors", "adversary"}
+    assert {row["set"]: row["granted"] for row in rows} == {
+        **dict.fromkeys(("rho", "whole", "subspace, true ε"), "0.1"),
+        **dict.fromkeys(("subspace, estimated ε", "subspace, deciding"), ""),
+    }
+    lines = [line for line in result.stdout.splitlines() if " of 3 " in line]
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, rows, strict=True):
+        assert line.startswith(row["sets"])
+        assert f"{row['left']} of 3" in line
+        assert f"{float(row['nearest']):.3f}" in line
+
+
 def test_coverage_leaves_the_theorem_out_where_it_does_not_apply():
     small = ("--rounds", 5, "--seeds", 1, "--dim", 6, "--rank", 2, "--arms", 4, "--workers", 1)
     result = invoke("coverage", *small, "--vectors", "heavy")

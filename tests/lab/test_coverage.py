@@ -12,8 +12,9 @@ import eigenbandits as eb
 from eigenbandits.environments import LowRank
 from eigenbandits.lab.coverage import Bound, Settings, Sighting, cover, exceeded, summarise
 from eigenbandits.subspace import PCA
+from eigenbandits.subspace.effective import Effective
 from eigenbandits.subspace.error import SAFETY
-from eigenbandits.subspace.pca import is_sampled
+from eigenbandits.subspace.pca import BLOCK, is_sampled
 
 DELTA, RIDGE = 0.1, 1.0
 # Little perturbation and many arms: the theorem's ε falls below 1 within a few rounds.
@@ -32,6 +33,8 @@ def choices(play, env, rounds, seed):
 
 def estimated(values, rank, count, safety):
     """The estimate of ‖P̂ − P‖ as its docstring states it, term by term."""
+    if count <= rank:
+        return math.inf
     v = [[values[j] * values[k] / (count * (values[j] - values[k]) ** 2) for k in range(rank, len(values))]
          for j in range(rank)]  # fmt: skip
     largest_row = max(sum(row) for row in v)
@@ -51,23 +54,30 @@ def twin(env, rounds, seed, play, refresh):
     pairs: dict[Bound, list[tuple[float, float]]] = {}
     sizes: list[tuple[float, float]] = []
     refreshed = frames = 0
-    together = apart = 0.0
+    effective = Effective()  # has tests of its own
+    effective.start(np.ones((1, d)))
+    waiting: list[np.ndarray] = []
     V = np.zeros((d, m))
     for t, (round_, index) in enumerate(zip(islice(instance.rounds(), rounds), picked, strict=True), start=1):
         offered.extend(round_.actions)
         n = len(offered)
-        if frames and is_sampled(t):
-            # How much the actions of a set resemble each other: the square of a sum over the sum of squares.
-            terms = [np.outer(V.T @ x, x - V @ (V.T @ x)) for x in round_.actions]
-            together += float(np.sum(sum(terms) ** 2))
-            apart += float(np.sum([term**2 for term in terms]))
+        known = V if frames else None
+        if len(waiting) + env.arms > BLOCK:
+            effective.add_batch(np.array(waiting), known, None)
+            waiting = []
+        waiting.extend(round_.actions)
+        if is_sampled(t):
+            effective.add_set(round_.actions, n, known, None)
         if refresh == "every-round" or n >= (1.0 + PCA().growth) * refreshed:
+            effective.add_batch(np.array(waiting), known, None)
+            waiting = []
             A = np.array(offered)
             values, vectors = np.linalg.eigh(A.T @ A / n)
             values, V = values[::-1], np.asarray(vectors[:, ::-1][:, :m])
             refreshed, refreshed_set = n, t
             frames += 1
-            independent = n / max(together / apart, 1.0) if apart else n
+            effective.follow(values, m)
+            inflation, largest = effective.doubt(n, t, centered=False)
         chosen, rewards = np.array(X).reshape(-1, d), np.array(r)
         gram, b = chosen.T @ chosen, chosen.T @ rewards
         Z = gram + RIDGE * np.eye(d)
@@ -83,7 +93,8 @@ def twin(env, rounds, seed, play, refresh):
             pairs.setdefault(Bound("C_d", radius, "none"), []).append((truth, bound))
         hat = V @ V.T
         tilt = float(np.linalg.norm(hat - true, 2))
-        sizes.append((tilt, estimated(values, m, independent, 1.0)))
+        size = estimated(values, m, refreshed / inflation, 1.0) / max(1.0 - largest / values[m - 1], 1e-300)
+        sizes.append((tilt, size))
         B = V.T @ gram @ V + RIDGE * np.eye(m)
         gap = V.T @ theta - np.linalg.solve(B, V.T @ b)
         truth = math.sqrt(gap @ B @ gap)
@@ -98,7 +109,7 @@ def twin(env, rounds, seed, play, refresh):
             delta = 6 * DELTA / (math.pi * t) ** 2 if anytime else DELTA
             delta_seen = 6 * DELTA / (math.pi * refreshed_set) ** 2 if anytime else DELTA
             errors = {
-                "estimated": min(1.0, estimated(values, m, independent, SAFETY)),
+                "estimated": min(1.0, SAFETY * size),
                 "theorem": eb.theory.projection_error(instance.structure, refreshed, d, m, delta_seen),
             }
             for source, error in errors.items():

@@ -17,8 +17,7 @@ IDS = [f"item{i}" for i in range(ITEMS)]
 POLICIES: dict[str, dict[str, Any]] = {
     # Catalogue, sparing observation, a deterministic rule.
     "picked": {
-        "algorithm": "PSLB",
-        "parameters": {"noise": 0.5},
+        "algorithm": "EigenUCB",
         "catalogue": "things",
         "observe_after": 20,
         "observe_every": 3,

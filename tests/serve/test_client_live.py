@@ -20,8 +20,8 @@ def client(tmp_path):
 
 def test_decisions_and_rewards_are_those_of_the_library(client):
     rng = np.random.default_rng(0)
-    twin = eb.PSLB(noise=0.5, seed=3)
-    client.create_policy("news", parameters={"noise": 0.5, "seed": 3})
+    twin = eb.EigenUCB(seed=3)
+    client.create_policy("news", parameters={"seed": 3})
     for _ in range(40):
         actions = rng.standard_normal((5, 8)).astype(np.float32)
         mine, own = client.decide("news", actions), twin.choose(actions)

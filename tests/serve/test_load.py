@@ -156,7 +156,7 @@ WORLD = World(dim=16, offered=6, items=40, queries=20, topics=3)
 
 
 def test_every_pair_that_the_client_counts_is_in_the_service(running):
-    load.prepare(running.url, WORLD, {"noise": 0.5, "seed": 0})
+    load.prepare(running.url, WORLD, {"seed": 0})
     record = Record()
     traffic = Traffic(WORLD, record)
     left = {"pairs": 60, "batches": 6}
@@ -201,7 +201,7 @@ def test_of_some_repeats_the_middle_one_is_shown():
 
 
 def test_a_soak_goes_on_where_it_was(tmp_path, running):
-    load.prepare(running.url, WORLD, {"noise": 0.5, "seed": 0})
+    load.prepare(running.url, WORLD, {"seed": 0})
     path = tmp_path / "minutes.csv"
     for number in (1, 2, 3):
         assert len(soak.read(path)) == number - 1

@@ -133,6 +133,22 @@ def test_numbers_stand_beside_their_names(page):
     assert text(chromium, ".binds").startswith("The subspace binds")
 
 
+def test_a_learned_prior_is_told_in_the_place_of_sets(chromium):
+    chromium.open("about:blank")
+    told = answers(time.time())
+    found = told["/v1/policies/tags/diagnostics"]["diagnostics"]
+    for name in ("share_bound_by_projected", "rounds_in_warmup", "rounds_contradicted"):
+        del found[name]
+    found |= {"prior": "variances follow the spectrum to the power 2", "rewards_learned": 3000}
+    found |= {"widths": {"signal": 0.25, "noise": 0.5}, "noise": 0.5}
+    with stub(told) as server:
+        chromium.open(server.url)
+        chromium.wait_for("document.body.dataset.shown")
+        words = text(chromium, ".binds")
+    assert words.startswith("The prior of this policy is learned: its variances follow the spectrum to the power 2.")
+    assert words.endswith("Signal 0.25, noise 0.5, learned from 3,000 rewards.")
+
+
 def test_every_chart_has_axes_with_units(page):
     chromium, _ = page
     words = chromium.run("[...document.querySelectorAll('figure svg')].map(s => s.textContent)")

@@ -18,7 +18,7 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path, second):
         with Client(server.url) as client:
             key = client.create_key("page", ["admin"])["key"]
         with Client(server.url, key=key) as client:
-            client.create_policy("news", parameters={"noise": 0.5, "seed": 0})
+            client.create_policy("news", parameters={"seed": 0})
             rng = np.random.default_rng(0)
             for i in range(12):
                 made = client.decide("news", rng.standard_normal((4, 6)))
@@ -44,6 +44,7 @@ def test_the_page_shows_what_was_done_and_asks_for_the_key(tmp_path, second):
         assert numbers["decide, p50 · p99"].endswith(" ms")
         assert numbers["reward, p50 · p99"].endswith(" ms")
         assert chromium.run("document.querySelectorAll('rect.bar').length") == 6
+        assert "The prior of this policy is learned" in chromium.run("document.querySelector('.binds').textContent")
         assert "ready" in chromium.run("document.getElementById('state').textContent")
         assert all(url.startswith((server.url, "data:", "about:")) for url in chromium.asked)
         # The one refusal is that of the first question, which had no key yet.

@@ -7,12 +7,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from tests.serve.bodies import BINARY, create, packed
+from tests.serve.bodies import BINARY, create, decide, packed, reward
 
+import eigenbandits as eb
+from eigenbandits import files
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.specs import ALGORITHMS
 
-NOISELESS = ("LinUCB", "Greedy", "EpsilonGreedy", "Random")
+NOISELESS = ("EigenUCB", "EigenTS", "LinUCB", "Greedy", "EpsilonGreedy", "Random")
 VARIANTS: dict[str, dict[str, Any]] = {
     name.lower(): {"algorithm": name, "parameters": {} if name in NOISELESS else {"noise": 0.5}} for name in ALGORITHMS
 }
@@ -20,13 +22,15 @@ EXTRAS: tuple[dict[str, Any], ...] = (
     {"rank": 2},
     {"rank": 2, "intersect": False, "rule": "sampled", "samples": 20},
     {"rank": 2, "rule": "exact"},
-    {"rule": "thompson", "noise": "estimated"},
-    {"rank": 2, "memory": "streaming"},
+    {"rank": 2, "subspace": "streaming"},
     {"center": "set", "dtype": "float32"},
-    {"outside": 2.0},
 )
 for extra in EXTRAS:
     VARIANTS[f"pslb{len(VARIANTS)}"] = {"algorithm": "PSLB", "parameters": {"noise": 0.5} | extra}
+VARIANTS["certified"] = {
+    "algorithm": "EigenUCB",
+    "parameters": {"noise": 0.5, "theta_bound": 1.0, "certified": True},
+}
 for spec in ("cbrap", "soful", "cbscfd"):
     VARIANTS[spec]["parameters"] |= {"rank": 3} if spec == "cbrap" else {"size": 3}
 
@@ -74,6 +78,50 @@ def test_every_algorithm_comes_back(tmp_path):
     with running(settings) as server, httpx.Client(base_url=server.url, timeout=30.0) as client:
         assert {one.snapshot_position for one in server.engine.policies.values()} == {0}
         assert states(client) == expected
+
+
+@pytest.mark.parametrize("way", ["snapshot", "log", "evicted"])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"center": "set"}, {"dtype": "float32"}, {"certified": True, "noise": 0.1, "theta_bound": 1.0}],
+)
+def test_what_was_said_of_a_decision_outlives_a_restart(tmp_path, monkeypatch, way, parameters):
+    """The flagship learns from what it said before a reward came; a twin that never stopped ends in the same bytes."""
+    if way == "evicted":
+        # Nothing stays in memory: every decision that is rewarded is read from the log.
+        monkeypatch.setattr("eigenbandits.serve.hosted._REMEMBERED", 0)
+    settings = Settings(folder=tmp_path, port=0)
+    twin = eb.EigenUCB(seed=3, **parameters)
+    rng = np.random.default_rng(1)
+    sets = rng.standard_normal((60, 5, 6))
+    rewards = (sets[:, :, 0] + 0.1 * rng.standard_normal((60, 5))).tolist()
+    open_: list[tuple[str, eb.Decision, float]] = []
+
+    def go_on(client: httpx.Client, rounds: range) -> None:
+        for i in rounds:
+            made = decide(client, sets[i]).json()
+            decision = twin.choose(sets[i])
+            assert made["index"] == decision.index
+            open_.append((made["decision"], decision, rewards[i][decision.index]))
+            if i % 3:
+                # Always the second oldest, so that the very first is open to the end.
+                name, waiting, earned = open_.pop(min(1, len(open_) - 1))
+                assert reward(client, name, earned).json()["status"] == "learned"
+                twin.learn(waiting, earned)
+
+    with running(settings) as server, httpx.Client(base_url=server.url, timeout=30.0) as client:
+        assert create(client, algorithm="EigenUCB", parameters=parameters | {"seed": 3}).status_code == 201
+        go_on(client, range(40))
+    if way == "log":
+        for file in (tmp_path / "snapshots").iterdir():
+            file.unlink()
+    assert len(open_) > 10
+    with running(settings) as server, httpx.Client(base_url=server.url, timeout=30.0) as client:
+        go_on(client, range(40, 60))
+        for name, waiting, earned in reversed(open_):
+            assert reward(client, name, earned).json()["status"] == "learned"
+            twin.learn(waiting, earned)
+        assert client.get("/v1/policies/p/snapshot").content == files.to_bytes(twin)
 
 
 @pytest.mark.parametrize("every", [1, 5])

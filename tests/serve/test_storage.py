@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.hosted import pack_rewards, parts, unpack_rewards
 from eigenbandits.serve.journal import Journal
 from eigenbandits.serve.recovery import unpack
-from eigenbandits.serve.sets import Inline, Picked, decode
+from eigenbandits.serve.sets import Inline, Picked, decode, encode
 from eigenbandits.serve.specs import Spec
 from eigenbandits.serve.storage import InUseError, database_of, postgres
 
@@ -103,12 +105,13 @@ def test_a_snapshot_that_is_no_snapshot():
     data=st.data(),
 )
 def test_inline_sets_come_back_bit_for_bit(array, data):
-    back = decode(Inline(array).encode())
+    back, forecast = decode(encode(Inline(array)))
     assert isinstance(back, Inline)
+    assert forecast is None
     assert back.array.dtype == array.dtype
     assert back.array.tobytes() == array.tobytes()
     index = data.draw(st.integers(0, len(array) - 1))
-    small = decode(Inline(array).pruned(index).encode())
+    small, _ = decode(encode(Inline(array).pruned(index)))
     assert isinstance(small, Inline)
     assert small.chosen_only
     assert small.row(None, index).tobytes() == array[index].tobytes()
@@ -120,6 +123,26 @@ def catalogue():
     return made
 
 
+@given(forecast=arrays(np.float64, st.integers(1, 9)), which=st.integers(0, 4))
+def test_forecasts_come_back_bit_for_bit_behind_every_kind_of_set(forecast, which):
+    query, slots = np.ones(3, dtype=np.float32), np.array([2, 0], dtype=np.int32)
+    single, double = np.ones((3, 5), dtype=np.float32), np.ones((3, 5))
+    picked = [Picked(query, slots), Picked(None, slots), Picked(query, None, 7)]
+    asked = [Inline(single), Inline(double).pruned(2), *picked]
+    back, said = decode(encode(asked[which], forecast))
+    assert said is not None
+    assert said.flags.aligned
+    assert said.tobytes() == forecast.tobytes()
+    assert back.encode() == asked[which].encode()
+
+
+def test_a_set_from_before_there_were_forecasts_has_none():
+    content = struct.pack("<BIIq", 2, 2, 1, 0) + struct.pack("<2d", 1.0, 2.0)
+    asked, forecast = decode(content)
+    np.testing.assert_array_equal(asked.actions(None), [[1.0], [2.0]])
+    assert forecast is None
+
+
 def test_picked_sets_mean_the_same_after_the_catalogue_has_changed():
     found = catalogue()
     query = np.array([1.0, 2.0, 3.0], dtype=np.float32)
@@ -129,7 +152,7 @@ def test_picked_sets_mean_the_same_after_the_catalogue_has_changed():
     found.put(["b", "e"], np.full((2, 3), 100, dtype=np.float32), 2)
     found.take(["d"], 3)
     for asked, expected in zip((some, everything), before, strict=True):
-        again = decode(asked.encode())
+        again, _ = decode(encode(asked))
         np.testing.assert_array_equal(again.actions(found), expected)
         np.testing.assert_array_equal(again.row(found, 1), expected[1])
     assert [found.names[slot] for slot in found.slots_at(1)] == list("abcd")

@@ -127,9 +127,9 @@ def test_differences_are_all_that_is_left_of_a_set():
 
 @pytest.mark.parametrize("subspace", [PCA(2), Known(np.eye(4)[:, :2])])
 def test_a_set_of_one_is_all_intercept(subspace):
-    policy = eb.Policy(subspace, Projected(0.1, ridge=4.0), Optimism(), center="set")
+    policy = eb.Policy(subspace, Projected(0.1), Optimism(), center="set")
     decision = policy.choose([[1.0, 2.0, 3.0, 4.0]])
     policy.learn(decision, 2.0)
     again = policy.choose([[1.0, 2.0, 3.0, 4.0]])
-    # One reward of 2 with z = (0, 0, κ) and κ² = λ: the ridge weighs as much, and the estimate is half of it.
-    assert again.estimate == pytest.approx(1.0)
+    # One reward of 2 with z = (0, 0, κ), κ² = 30 and λ = 1: the estimate is 2 · 30/31.
+    assert again.estimate == pytest.approx(60 / 31)

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from eigenbandits.belief import Spectral
+from eigenbandits.belief import Belief, MixtureSet, Spectral
 from eigenbandits.policy import Policy
 from eigenbandits.rules import Optimism, Thompson
-from eigenbandits.subspace import PCA
-
-# Eigenvectors that the prior follows beyond 512 dimensions; up to there it follows all of them.
-TRACKED = 64
-# The prior changes with the logarithm of what was seen, and so do the eigenvectors it needs.
-GROWTH = 0.5
-
-
-def _subspace() -> PCA:
-    return PCA(growth=GROWTH, tracked=TRACKED)
+from eigenbandits.subspace import PCA, Spectrum, Subspace
 
 
 class EigenUCB(Policy):
@@ -28,6 +19,12 @@ class EigenUCB(Policy):
         How many posterior standard deviations optimism adds to an estimate.
     center
         "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
+    certified
+        Choose by a confidence set that is proved to hold for all rounds at once, in the place of the posterior; needs
+        `noise` and `theta_bound`, and costs regret (docs/certified.md).
+    theta_bound, delta
+        For `certified`: S ≥ ‖θ*‖ (intercept included where actions are centered), and δ, the probability that the set
+        may fail, ever.
     dtype
         "float32" reads decision sets in single precision; see `Policy`.
     seed
@@ -49,14 +46,26 @@ class EigenUCB(Policy):
         noise: float | None = None,
         width: float = 1.0,
         center: str = "mean",
+        certified: bool = False,
+        theta_bound: float | None = None,
+        delta: float = 0.01,
         dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.width = width
         self.center = center
+        self.certified = certified
+        self.theta_bound = theta_bound
+        self.delta = delta
         self.seed = seed
-        self._compose(_subspace(), Spectral(noise, width), Optimism(), center=center, seed=seed, dtype=dtype)
+        subspace: Subspace = Spectrum()
+        belief: Belief = Spectral(noise, width)
+        if certified:
+            if noise is None or theta_bound is None:
+                raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
+            subspace, belief = PCA(), MixtureSet(noise, theta_bound, delta)
+        self._compose(subspace, belief, Optimism(), center=center, seed=seed, dtype=dtype)
 
 
 class EigenTS(Policy):
@@ -88,4 +97,4 @@ class EigenTS(Policy):
         self.propensity_draws = propensity_draws
         self.seed = seed
         rule = Thompson(width, propensity_draws)
-        self._compose(_subspace(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)
+        self._compose(Spectrum(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)

@@ -16,7 +16,8 @@ class OFUL(Policy):
     noise, theta_bound, action_bound, ridge, delta, center, seed
         As for `PSLB`.
     radius
-        "logdet": the tightest radius of its paper; "paper": the worst-case form, with log(1 + tL²/(mλ)) as Lale et
+        "logdet": the tightest radius of its paper; "mixture": √(R²(·) + λS²) in the place of R√(·) + S√λ, proved on the
+        same assumptions (docs/certified.md); "paper": the worst-case form, with log(1 + tL²/(mλ)) as Lale et
         al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
     rank
         m for "paper".

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eigenbandits.auditing.findings import Audit
+from eigenbandits.auditing.gain import Comparison
 from eigenbandits.extras import need
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ def draw(audit: Audit) -> bytes:
     from eigenbandits.lab import style
     from eigenbandits.lab.drawing import caption, to_bytes
 
-    made, panels = style.figure(1, 3 if audit.gains else 2)
+    made, panels = style.figure(1, 2 if audit.comparison is None else 3)
     _spectrum(panels[0], audit)
     _projection(panels[1], audit)
-    if audit.gains:
-        _gains(panels[2], audit)
+    if audit.comparison is not None:
+        _losses(panels[2], audit.comparison, audit.rounds)
     caption(made, f"{audit.vectors:,} vectors of {audit.dim} numbers; proposed m = {audit.rank}")
     return to_bytes(made, "png")
 
@@ -64,19 +65,18 @@ def _projection(axes: Axes, audit: Audit) -> None:
     dress(axes, f"Error of the subspace, {audit.arms} vectors a round", "rounds", "‖P̂ − P‖")
 
 
-def _gains(axes: Axes, audit: Audit) -> None:
+def _losses(axes: Axes, comparison: Comparison, rounds: int) -> None:
     from eigenbandits.lab.drawing import dress
 
-    names = ("PSLB", "OFUL, λ = 1", "OFUL, λ = R²d/S²")
-    width = 0.8 / len(audit.gains)
-    for order, gain in enumerate(audit.gains):
-        means, errors = zip(gain.pslb, gain.oful, gain.ridge, strict=True)
-        places = np.arange(len(names)) + width * (order - (len(audit.gains) - 1) / 2.0)
+    width = 0.8 / len(comparison.places)
+    for order, where in enumerate(comparison.places):
+        means, errors = zip(*(loss.places[order] for loss in comparison.losses), strict=True)
+        places = np.arange(len(comparison.losses)) + width * (order - (len(comparison.places) - 1) / 2.0)
         bars = axes.bar(places, means, width=0.95 * width, yerr=errors, capsize=3, color=_BARS[order])
         for bar in bars:
             bar.set(hatch=_HATCHES[order], edgecolor="white")
-        bars.set_label(f"θ* {gain.where}")
-    axes.set_xticks(range(len(names)), names, fontsize=8)
+        bars.set_label(f"θ* {where}")
+    axes.set_xticks(range(len(comparison.losses)), [loss.policy for loss in comparison.losses], fontsize=8)
     axes.legend(frameon=False, fontsize=8)
     axes.set_ylim(0.0, 1.4 * axes.get_ylim()[1])  # room for the legend
-    dress(axes, f"Simulated regret after {audit.rounds} rounds", "", "regret")
+    dress(axes, f"Simulated regret after {rounds} rounds", "", "regret")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.auditing import words
-from eigenbandits.auditing.gain import Gain, simulate
+from eigenbandits.auditing.gain import Comparison, simulate
 from eigenbandits.auditing.sources import Vectors, as_vectors, read
 from eigenbandits.auditing.spectrum import (
     CLEAR_GAP,
@@ -64,8 +64,8 @@ class Audit:
         After which eigenvalue the spectrum falls by the largest factor, and the factor.
     projection : tuple of Point
         How the error of the subspace falls with the rounds.
-    gains : tuple of Gain
-        The simulation against OFUL; empty where it was not asked for.
+    comparison : Comparison or None
+        The simulation, which all advice follows; None where it was not asked for.
     rounds, seeds : int
         How long it was, and with how many θ*.
     warnings : tuple of str
@@ -90,7 +90,7 @@ class Audit:
     gap_rank: int
     gap: float
     projection: tuple[Point, ...]
-    gains: tuple[Gain, ...]
+    comparison: Comparison | None
     rounds: int
     seeds: int
     warnings: tuple[str, ...]
@@ -107,7 +107,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """Whether this library pays, in a sentence or two."""
+        """What the spectrum shows and which policy the simulation speaks for, in a few sentences."""
         return words.verdict(self)
 
     @property
@@ -122,7 +122,7 @@ class Audit:
 def audit(
     actions: Any, *, arms: int = 10, rounds: int = 300, seeds: int = 4, gain: bool = True, name: str | None = None
 ) -> Audit:
-    """Say whether this library pays for these vectors, from the vectors alone.
+    """Say what these vectors show and which policy to start with, from the vectors alone.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def audit(
     arms : int
         K for a catalogue, which does not say how many vectors are offered at once.
     rounds, seeds : int
-        How long the simulation against OFUL is, and with how many θ* in each place.
+        How long the simulation is, and with how many θ* in each place.
     gain : bool
         False leaves the simulation out, which takes nearly all of the time.
     name : str, optional
@@ -203,7 +203,7 @@ def audit(
         gap_rank=gap_rank,
         gap=gap,
         projection=projection_errors(vectors, spectrum, span, center, arms, distinct / len(rows)),
-        gains=simulate(vectors, places, center, arms, rounds, seeds) if gain and arms > 1 else (),
+        comparison=simulate(vectors, places, center, arms, rounds, seeds) if gain and arms > 1 else None,
         rounds=rounds,
         seeds=seeds,
         warnings=tuple(_warnings(vectors, distinct, rank, gap_rank, gap, arms, gain)),
@@ -225,10 +225,10 @@ def _warnings(
     if rank != gap_rank and gap >= CLEAR_GAP:
         found.append(
             f"the bulk edge says m = {rank}, the largest gap (a factor of {gap:.1f}) m = {gap_rank}: "
-            f"play rank={min(rank, gap_rank)} beside nothing set on logged rewards before you trust either."
+            "only rewards can say which of them matter, and EigenUCB learns it from them."
         )
     if gain and arms < 2:
         found.append("decision sets of one vector leave nothing to choose, so nothing was simulated.")
     if rank > dim / 2 and not math.isinf(gap):
-        found.append(f"{rank} of {dim} directions stand out, which is no low rank: PSLB has little to save here.")
+        found.append(f"{rank} of {dim} directions stand out, which is no low rank: a subspace has little to save here.")
     return found

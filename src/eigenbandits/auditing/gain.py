@@ -1,4 +1,4 @@
-"""What PSLB would save over OFUL on these very vectors: a simulation, since only rewards could say for sure."""
+"""What each policy would lose on these very vectors: a simulation, since only rewards could say for sure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from eigenbandits import files
-from eigenbandits.algorithms import OFUL, PSLB
+from eigenbandits.algorithms import OFUL, EigenUCB
 from eigenbandits.auditing.sources import Vectors
 from eigenbandits.environments import Round
 from eigenbandits.inputs import Array
@@ -23,43 +23,66 @@ from eigenbandits.policy import Policy
 NOISE = 0.5
 # The standard deviation of the expected rewards within a decision set: rewards then mostly stay within ±½.
 SIGNAL = 0.2
-# Vectors that PSLB is shown before the first round.
+# Vectors that EigenUCB is shown before the first round.
 _SHOWN = 20_000
 # Decision sets from which the size of the values is taken.
 _LOOKS = 500
 
 
+# The policies that are played, those first of which least must be known.
+EIGEN, OFUL_ONE, OFUL_FITTING = "EigenUCB", "OFUL, λ = 1", "OFUL, λ = R²d/S²"
+
+
 @dataclass(frozen=True)
-class Gain:
-    """What was lost by each policy in the simulation, with θ* drawn in one place.
+class Loss:
+    """What one policy lost in the simulation.
 
     Attributes
     ----------
-    where : str
-        θ* lay in a uniformly random direction of this place.
-    pslb, oful, ridge : (float, float)
-        Mean regret and its standard error: of PSLB with nothing but the noise set; of OFUL with its log-det radius,
-        λ = 1 and the true norm of θ* as S; and of OFUL with λ = R²d/S².
-    chance : float
-        The mean regret of choosing blindly.
+    policy : str
+        Which.
+    places : tuple of (float, float)
+        Mean regret and its standard error, with θ* drawn in each of the places.
     """
 
-    where: str
-    pslb: tuple[float, float]
-    oful: tuple[float, float]
-    ridge: tuple[float, float]
-    chance: float
+    policy: str
+    places: tuple[tuple[float, float], ...]
 
     @property
-    def times(self) -> float:
-        """By how much the better OFUL loses more than PSLB."""
-        return min(self.oful[0], self.ridge[0]) / max(self.pslb[0], 1e-12)
+    def overall(self) -> tuple[float, float]:
+        """The mean over the places, each of which counts alike, and its standard error."""
+        means, errors = zip(*self.places, strict=True)
+        return float(np.mean(means)), float(np.linalg.norm(errors)) / len(errors)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The policies side by side, on the same vectors and the same θ*.
+
+    Attributes
+    ----------
+    places : tuple of str
+        θ* lay in a uniformly random direction of each of them.
+    losses : tuple of Loss
+        EigenUCB, which is told nothing; OFUL with its log-det radius, told the noise and the true norm of θ* as S, with
+        λ = 1 and with λ = R²d/S². In this order: those first of which least must be known.
+    chance : tuple of float
+        The mean regret of choosing blindly in each of the places.
+    """
+
+    places: tuple[str, ...]
+    losses: tuple[Loss, ...]
+    chance: tuple[float, ...]
 
     @property
-    def error(self) -> float:
-        """The standard error of `times`, by the delta method and as if the two were independent."""
-        best = min(self.oful, self.ridge)
-        return self.times * math.hypot(best[1] / max(best[0], 1e-12), self.pslb[1] / max(self.pslb[0], 1e-12))
+    def ranked(self) -> list[Loss]:
+        """The policies by what they lost over all places, as it is printed; the simpler first where that is equal."""
+        return sorted(self.losses, key=lambda loss: round(loss.overall[0], 1))
+
+    @property
+    def best(self) -> Loss:
+        """The policy that lost least: all advice follows from this."""
+        return self.ranked[0]
 
 
 class Simulated:
@@ -110,8 +133,8 @@ class Simulated:
 
 def simulate(
     vectors: Vectors, places: Mapping[str, Array | None], center: str, arms: int, rounds: int, seeds: int
-) -> tuple[Gain, ...]:
-    """Play PSLB, shown all the vectors first, and OFUL on these vectors.
+) -> Comparison:
+    """Play EigenUCB, shown all the vectors first, and OFUL on these vectors.
 
     Parameters
     ----------
@@ -120,7 +143,7 @@ def simulate(
     places
         Where θ* is drawn: the basis (d, m) of a subspace, or None for the whole space, by name.
     center
-        As OFUL centres; PSLB sees to it by itself.
+        As OFUL centers; EigenUCB sees to it by itself.
     arms
         Vectors in a decision set.
     rounds, seeds
@@ -133,12 +156,13 @@ def simulate(
     shown = vectors.rows
     if len(shown) > _SHOWN:
         shown = shown[np.random.default_rng(0).choice(len(shown), _SHOWN, replace=False)]
-    ready = PSLB(noise=NOISE)
+    ready = EigenUCB()
     ready.observe(shown)
     kept = files.to_bytes(ready)
-    gains = []
-    for where, span in places.items():
-        lost: dict[str, list[float]] = {"pslb": [], "oful": [], "ridge": []}
+    found: dict[str, list[tuple[float, float]]] = {EIGEN: [], OFUL_ONE: [], OFUL_FITTING: []}
+    chance = []
+    for span in places.values():
+        lost: dict[str, list[float]] = {name: [] for name in found}
         blind: list[float] = []
         for seed in range(seeds):
             instance = Simulated(vectors, arms, span, seed)
@@ -146,16 +170,18 @@ def simulate(
             bound = instance.theta_bound
             ridge = NOISE**2 * rows.shape[1] / bound**2
             players: dict[str, Policy] = {
-                "pslb": files.from_bytes(kept),
-                "oful": OFUL(noise=NOISE, theta_bound=bound, center=center),
-                "ridge": OFUL(noise=NOISE, theta_bound=bound, ridge=ridge, center=center),
+                EIGEN: files.from_bytes(kept),
+                OFUL_ONE: OFUL(noise=NOISE, theta_bound=bound, center=center),
+                OFUL_FITTING: OFUL(noise=NOISE, theta_bound=bound, ridge=ridge, center=center),
             }
             with _one_thread():
                 for name, player in players.items():
                     lost[name].append(float(run(player, instance, rounds, seed).regret[-1]))
-        found = {name: (float(np.mean(values)), standard_error(values)) for name, values in lost.items()}
-        gains.append(Gain(where, **found, chance=float(np.mean(blind))))
-    return tuple(gains)
+        for name, values in lost.items():
+            found[name].append((float(np.mean(values)), standard_error(values)))
+        chance.append(float(np.mean(blind)))
+    losses = tuple(Loss(name, tuple(values)) for name, values in found.items())
+    return Comparison(tuple(places), losses, tuple(chance))
 
 
 def _one_thread() -> AbstractContextManager[object]:

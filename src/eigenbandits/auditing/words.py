@@ -1,10 +1,11 @@
-"""An audit in words: the facts, why this rank, whether it pays, and the lines to start with."""
+"""An audit in words: the facts, why this rank, which policy lost least, and the lines to start with."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from eigenbandits.auditing.gain import NOISE, SIGNAL, Gain
+from eigenbandits.auditing.gain import EIGEN, NOISE, OFUL_ONE, SIGNAL, Comparison
 from eigenbandits.auditing.spectrum import CLEAR_GAP
 from eigenbandits.lab.tables import aligned, percent
 
@@ -32,14 +33,14 @@ def _directions(count: int) -> str:
 
 def _mean_words(audit: Audit) -> str:
     if audit.center == "mean":
-        return "the strongest direction of all is the mean, which tells no vectors apart: centre (PSLB does)"
-    return "weaker than the strongest direction: centring does not matter"
+        return "the strongest direction of all is the mean, which tells no vectors apart: center (EigenUCB does)"
+    return "weaker than the strongest direction: centering does not matter"
 
 
 def reason(audit: Audit) -> str:
     """Say why this rank."""
     if not audit.structured and audit.rank < audit.dim:
-        return "no eigenvalue stands out of the bulk that noise would fill far enough to be told from its neighbours"
+        return "no eigenvalue stands out of the bulk that noise would fill far enough to be told from its neighbors"
     edge = f"{audit.rank} eigenvalue{'s stand' if audit.rank > 1 else ' stands'} out of the bulk that noise would fill"
     fall = f"the spectrum falls most, {audit.gap:.1f} times, after number {audit.gap_rank}"
     if audit.gap < CLEAR_GAP:
@@ -48,38 +49,50 @@ def reason(audit: Audit) -> str:
 
 
 def verdict(audit: Audit) -> str:
-    """Say whether it pays."""
-    found = [] if audit.structured else ["No subspace stands out of these vectors: OFUL has nothing to be beaten by."]
-    found += [_gain_words(gain) for gain in audit.gains] or ["Not simulated, so no gain is estimated."]
-    return " ".join(found)
+    """Say what the spectrum shows, and which policy the simulation speaks for."""
+    return f"{_shown(audit)} {_said(audit.comparison)}"
 
 
-def _gain_words(gain: Gain) -> str:
-    condition = f"If θ* lies {gain.where},"
-    # Two standard errors; a difference below a tenth is nobody's reason to choose.
-    if gain.times > max(1.1, 1.0 + 2.0 * gain.error):
-        return f"{condition} PSLB loses {gain.times:.1f} times less than the better OFUL: it pays."
-    if gain.times < min(1.0 / 1.1, 1.0 - 2.0 * gain.error):
-        return f"{condition} PSLB loses {1.0 / gain.times:.1f} times more than the better OFUL: it does not pay."
-    return f"{condition} PSLB and the better OFUL lose about the same."
+def _shown(audit: Audit) -> str:
+    if not audit.structured:
+        return "No subspace stands out of these vectors."
+    held = f"{_directions(audit.rank)} of {audit.dim} {'hold' if audit.rank > 1 else 'holds'}"
+    return f"{held} {percent(audit.energy)} of the energy and can be told from the rest."
+
+
+def _said(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "Nothing was simulated: EigenUCB is the one that needs nothing to be known."
+    best, second = comparison.ranked[:2]
+    (least, error), (more, other) = best.overall, second.overall
+    what = f"In the simulation {best.policy} loses least"
+    # Two standard errors, as if the two were independent.
+    if more - least <= 2.0 * math.hypot(error, other):
+        return f"{what}, though no less than chance allows: {second.policy} may be as good."
+    return f"{what}: {second.policy}, the next, loses {more / max(least, 1e-12):.1f} times as much."
 
 
 def code(audit: Audit) -> str:
-    """Return the lines to start with."""
-    if not audit.structured:
-        center = ', center="mean"' if audit.center == "mean" else ""
-        return f"policy = eb.OFUL(noise=0.5{center})  # 0.5 is safe for rewards in [0, 1]"
-    shape = "vectors" if audit.catalogue else "vectors.reshape(-1, vectors.shape[-1])"
-    return f"policy = eb.PSLB(noise=0.5)  # 0.5 is safe for rewards in [0, 1]\npolicy.observe({shape})"
+    """Return the lines to start with: the policy that lost least; EigenUCB where nothing was simulated."""
+    best = EIGEN if audit.comparison is None else audit.comparison.best.policy
+    if best == EIGEN:
+        shape = "vectors" if audit.catalogue else "vectors.reshape(-1, vectors.shape[-1])"
+        return f"policy = eb.EigenUCB()\npolicy.observe({shape})"
+    # In the units of the vectors as they came; the simulation divides them by their root mean square norm.
+    size = math.sqrt(float(audit.spectrum.sum()))
+    ridge = size**2 * (1.0 if best == OFUL_ONE else NOISE**2 * audit.dim)
+    told = f"noise={NOISE:g}, theta_bound={1.0 / size:.3g}, ridge={ridge:.3g}"
+    center = ', center="mean"' if audit.center == "mean" else ""
+    return f"policy = eb.OFUL({told}{center})  # for rewards in [0, 1]"
 
 
 def method(audit: Audit) -> str:
-    """Say how the gain was estimated."""
+    """Say how the regret was simulated."""
     return (
         f"Simulated on these vectors: {audit.rounds} rounds with {audit.arms} of them each, {audit.seeds} random θ* in "
-        f"each place, expected rewards of standard deviation {SIGNAL:g} within a set, Gaussian noise {NOISE:g}. PSLB "
-        "is told the noise and shown the vectors first; OFUL (log-det radius) is told the norm of θ* as well, with "
-        "λ = 1 or λ = R²d/S². Where your rewards lie only rewards can say."
+        f"each place, expected rewards of standard deviation {SIGNAL:g} within a set, Gaussian noise {NOISE:g}. "
+        "EigenUCB is shown the vectors first and told nothing; OFUL (log-det radius) is told the noise and "
+        "the norm S of θ*. Where your rewards lie only rewards can say."
     )
 
 
@@ -92,18 +105,18 @@ def projection_table(audit: Audit) -> tuple[list[str], list[list[str]]]:
     return ["rounds", "error, estimated", "distance to all, measured"], rows
 
 
-def gain_table(audit: Audit) -> tuple[list[str], list[list[str]]]:
-    """Return headers and rows of the simulation."""
+def loss_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headers and rows of the simulation: a row for each policy, and one for choosing blindly."""
+    headers = ["regret, with θ* drawn", *comparison.places, "over all"]
     rows = [
-        [
-            gain.where,
-            *(f"{mean:.1f} ± {error:.1f}" for mean, error in (gain.pslb, gain.oful, gain.ridge)),
-            f"{gain.chance:.1f}",
-            f"{gain.times:.1f} ± {gain.error:.1f}",
-        ]
-        for gain in audit.gains
+        [loss.policy, *(f"{mean:.1f} ± {error:.1f}" for mean, error in (*loss.places, loss.overall))]
+        for loss in comparison.losses
     ]
-    return ["θ* drawn", "PSLB", "OFUL, λ = 1", "OFUL, λ = R²d/S²", "blind", "OFUL/PSLB"], rows
+    blind = (*comparison.chance, sum(comparison.chance) / len(comparison.chance))
+    rows.append(["blind", *(f"{lost:.1f}" for lost in blind)])
+    # Of one place the mean over all is the place itself.
+    shown = None if len(comparison.places) > 1 else -1
+    return headers[:shown], [row[:shown] for row in rows]
 
 
 def page(audit: Audit) -> str:
@@ -113,7 +126,7 @@ def page(audit: Audit) -> str:
         f"m = {audit.rank}: {reason(audit)}.",
         aligned(*projection_table(audit)),
     ]
-    if audit.gains:
-        parts += [aligned(*gain_table(audit)), method(audit)]
+    if audit.comparison is not None:
+        parts += [aligned(*loss_table(audit.comparison)), method(audit)]
     parts += [verdict(audit), *(f"Warning: {warning}" for warning in audit.warnings), f"Start with:\n{code(audit)}"]
     return "\n\n".join(parts)

@@ -2,9 +2,21 @@
 
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, View
+from eigenbandits.belief.certified import MixtureSet
 from eigenbandits.belief.intersection import Both
 from eigenbandits.belief.projected import Projected
 from eigenbandits.belief.sketch import Sketched
 from eigenbandits.belief.spectral import Spectral
 
-__all__ = ["Ambient", "Belief", "Both", "Finding", "Models", "Projected", "Sketched", "Spectral", "View"]
+__all__ = [
+    "Ambient",
+    "Belief",
+    "Both",
+    "Finding",
+    "MixtureSet",
+    "Models",
+    "Projected",
+    "Sketched",
+    "Spectral",
+    "View",
+]

@@ -14,6 +14,7 @@ from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, w
 from eigenbandits.belief.boundary import Root, boundary, models
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.subspace.base import Frame
+from eigenbandits.theory import mixture
 from eigenbandits.theory import radius as radii
 
 Array = NDArray[np.float64]
@@ -39,7 +40,8 @@ class Ambient(RidgeBelief):
     delta
         δ: the probability with which θ* may leave the set, ever.
     radius
-        "logdet": from the determinant that is there anyway, the tightest; "paper": the worst case with
+        "logdet": from the determinant that is there anyway, the tightest of its paper; "mixture": narrower still, the
+        root of a sum of squares in the place of the sum (docs/certified.md); "paper": the worst case with
         log(1 + tL²/(mλ)) under the factor d, as in Lale et al. 2019; or a number: a free multiplier.
     action_bound
         L for "paper"; None takes the largest norm seen.
@@ -64,7 +66,7 @@ class Ambient(RidgeBelief):
     ) -> None:
         super().__init__(noise, theta_bound, ridge, delta)
         if isinstance(radius, str):
-            inputs.one_of(radius, "radius", ("logdet", "paper"))
+            inputs.one_of(radius, "radius", ("logdet", "mixture", "paper"))
         else:
             inputs.size(radius, "radius", zero=True)
         self.radius = radius
@@ -127,9 +129,7 @@ class Ambient(RidgeBelief):
             return solved
         return self.inverse.times(action)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards: one rank-k update and one factorisation where that is cheaper."""
         if 3 * len(actions) < len(self.center):
             super().learn_many(actions, rewards, forecasts)
@@ -160,7 +160,7 @@ class Ambient(RidgeBelief):
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
         sums = self.evidence if evidence is None else evidence
-        matrix = sums.gram.flush().copy(order="F")
+        matrix = sums.gram.copied()
         matrix.flat[:: len(matrix) + 1] += self.ridge
         return matrix
 
@@ -173,8 +173,9 @@ class Ambient(RidgeBelief):
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)
-        if kind == "logdet":
-            return radii.omega_logdet(
+        if kind in ("logdet", "mixture"):
+            found = radii.omega_logdet if kind == "logdet" else mixture.omega_mixture
+            return found(
                 noise=self.noise,
                 log_det_ratio=self.log_det_ratio,
                 delta=self.delta,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -180,14 +179,11 @@ class Belief(Component):
 
     # What its views offer, of "estimates", "uppers", "posterior", "boundary" and "joint"; see `View`.
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
-
-    @property
-    def intercept(self) -> float:
-        """κ: the coordinate that an intercept is given in lifted actions."""
-        return 1.0
+    # κ, the coordinate that an intercept is given in lifted actions; None takes the size of the first actions.
+    intercept: float | None = 1.0
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the belief for lifted actions of length `dim`, the last number κ = `intercept` where that is not 0."""
+        """Lay out the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
 
     def follow(self, frame: Frame | None) -> None:
         """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
@@ -226,8 +222,5 @@ class RidgeBelief(Belief):
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
-
-    @property
-    def intercept(self) -> float:
-        """κ = √λ: the ridge then weighs as much as one reward does, whatever the unit of the actions."""
-        return math.sqrt(self.ridge)
+        # One λ and one S for all coordinates ask for an intercept's coordinate of the size of an action.
+        self.intercept = None

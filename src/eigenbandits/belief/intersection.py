@@ -43,11 +43,7 @@ class Both(Belief):
         self.bound_by_projected = 0
         self.bound_by_ambient = 0
         self._frame: Frame | None = None
-
-    @property
-    def intercept(self) -> float:
-        """κ, as for either set."""
-        return self.ambient.intercept
+        self.intercept = ambient.intercept
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out both."""
@@ -98,9 +94,7 @@ class Both(Belief):
         self.projected.learn(action, reward)
         self.ambient.learn(action, reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Teach both."""
         if 3 * len(actions) < len(self.ambient.center):
             super().learn_many(actions, rewards, forecasts)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.belief.readings import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.likelihood import Reading, Spread, factor, spread, whitened
 from eigenbandits.component import Component
 from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
 
@@ -24,7 +24,9 @@ _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
-# Forecasts that wait to be added up.
+# Ratios that are less likely than the likeliest by this factor of e have no weight to speak of: 0.7 % at the most.
+NEGLIGIBLE = 5.0
+# Rooms for forecasts that wait to be added up.
 WAITING = 64
 
 
@@ -56,10 +58,10 @@ class Member:
 class LearnedPrior(Component):
     """Weighs the shapes by two readings of the rewards: as values, and as regrets.
 
-    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a, they
-    follow from what each member said of the decision before its reward was known: M, the highest value in the set, and
-    a, the value of the action played less M. Where one answer is right, rewards say nothing of the values' level, and
-    only the second reading holds. Both are probabilities of the same rewards, and a member has the sum of the two.
+    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a,
+    they follow from what each member said of the decision before its reward was known: M, the highest value in the
+    set, and a, the value of the action played less M. Where one answer is right, rewards say nothing of the values'
+    level, and only the second reading holds. Both are probabilities of the same rewards, and a member has their sum.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("starts", "sums", "waiting", "fill", "forecasts")
@@ -70,24 +72,24 @@ class LearnedPrior(Component):
         self.starts: NDArray[np.int64] = np.full(count, int(np.argmax(_LOG_PRIOR)), dtype=np.int64)
         # For each member the sums of M, a, M², Ma, a², Mr and ar; in the last row those of r and r².
         self.sums: Array = np.zeros((count + 1, 7))
-        self.waiting: Array = np.zeros((WAITING, 2 * count + 1))
+        self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
         self.forecasts = 0
 
-    def add(self, forecast: Array, reward: float, origin: float) -> None:
-        """Add what the members said of a decision, all M and then all a, and its reward, less an origin."""
+    def add(self, forecast: Array, reward: float) -> None:
+        """Add a reward and what was said of its decision: the estimate, each member's M, then each member's a."""
+        if self.fill == len(self.waiting):
+            # As many rooms again: they are emptied with each fit, and fits are as far apart as rewards are many.
+            self.waiting = np.concatenate([self.waiting, np.zeros_like(self.waiting)])
         row = self.waiting[self.fill]
         row[:-1] = forecast
         row[-1] = reward
-        row[: len(POWERS)] -= origin
-        row[-1] -= origin
         self.fill += 1
-        if self.fill == WAITING:
-            self._flush()
 
-    def _flush(self) -> None:
+    def _flush(self, origin: float) -> None:
+        """Add up what waits, rewards and values less an origin."""
         rows, members = self.waiting[: self.fill], len(POWERS)
-        best, behind, rewards = rows[:, :members], rows[:, members:-1], rows[:, -1]
+        best, behind, rewards = rows[:, 1 : members + 1] - origin, rows[:, members + 1 : -1], rows[:, -1] - origin
         sums = self.sums
         sums[:-1, 0] += best.sum(axis=0)
         sums[:-1, 1] += behind.sum(axis=0)
@@ -100,10 +102,11 @@ class LearnedPrior(Component):
         sums[-1, 1] += rewards @ rewards
         self.forecasts += self.fill
         self.fill = 0
+        self.waiting = self.waiting[:WAITING].copy()
 
-    def moments(self) -> Array:
-        """Return the sums of squares and products about their means, as `theory.marginal.regret_residuals` takes them."""
-        self._flush()
+    def moments(self, origin: float = 0.0) -> Array:
+        """Return the sums of squares and products about their means, as `marginal.regret_residuals` takes them."""
+        self._flush(origin)
         found = np.zeros((len(self.sums), 5))
         count = max(self.forecasts, 1)
         best, behind = self.sums[:-1, 0], self.sums[:-1, 1]
@@ -116,7 +119,9 @@ class LearnedPrior(Component):
         found[-1, 0] = max(squares - total**2 / count, 0.0)
         return found
 
-    def fit(self, reading: Reading, spectrum: Array, tracked: int, unit: float, noise: float | None) -> list[Member]:
+    def fit(
+        self, reading: Reading, spectrum: Array, tracked: int, unit: float, noise: float | None, origin: float = 0.0
+    ) -> list[Member]:
         """Return the members, each with the ratio, the noise and the weight that the rewards give it.
 
         Parameters
@@ -129,6 +134,8 @@ class LearnedPrior(Component):
             The variance of the rewards.
         noise
             R, or None where it is to be learned.
+        origin
+            What has been taken off the rewards that the reading saw.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
         found, as_values = [], np.empty(len(POWERS))
@@ -139,7 +146,7 @@ class LearnedPrior(Component):
             white = whitened(lower, vector)
             residual = reading.residual(float(white @ white), ratio)
             found.append((power, prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
-        as_regrets = regret_evidence(self.moments(), self.forecasts, **known)
+        as_regrets = regret_evidence(self.moments(origin), self.forecasts, **known)
         if self.forecasts > reading.count + 1.0:
             # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
             as_regrets *= (reading.count + 1.0) / self.forecasts
@@ -151,9 +158,10 @@ class LearnedPrior(Component):
     def _search(
         self, place: int, reading: Reading, prior: Spread, known: dict[str, Any]
     ) -> tuple[float, float, Array, Array]:
-        """Return a member's evidence over all ratios, the mean ratio in logarithms, and the kernel and vector behind it.
+        """Return a member's evidence over all ratios, its mean ratio in logarithms, and the kernel and vector for both.
 
-        Climbs to the likeliest ratio from where the last search ended; those far from it have no weight.
+        Climbs to the likeliest ratio from where the last search ended, then looks to both sides of it as far as there
+        is weight; where rewards are many that is not far.
         """
         kernel, vector = reading.kernel(prior)
         logs: dict[int, float] = {}
@@ -176,6 +184,10 @@ class LearnedPrior(Component):
                 break
             best = better
         self.starts[place] = best
+        for step in (-1, 1):
+            index = best + step
+            while 0 <= index < len(RATIOS) and look(index) > logs[best] - NEGLIGIBLE:
+                index += step
         indices = np.array(sorted(logs))
         values = np.array([logs[index] for index in indices])
         weights = np.exp(values - values.max())

@@ -128,9 +128,7 @@ class Projected(RidgeBelief):
         if self.owns_evidence:
             self.evidence.add(action, reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards by one rank-k update."""
         self._ellipse = None
         if self.reading is not None:

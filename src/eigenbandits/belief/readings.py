@@ -1,153 +1,111 @@
-"""Rewards seen through a prior: the evidence and the posterior under θ ~ N(0, ρσ²H), from sums or from rows."""
+"""One or two ellipsoids that both hold θ*, seen through one decision set: the least of their upper bounds counts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+
+from eigenbandits import linalg
+from eigenbandits.belief.base import Finding, Rows, View, walk
+from eigenbandits.belief.ridge import Ridge
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """A prior's variances H along the eigenvectors of the second moment, scaled so that tr(HC) = 1.
+class LeastUpper(View):
+    """One or two readings, each a ridge and the radius around its estimate, through one decision set."""
 
-    ρ is then the variance that the model gives to the values of the actions offered, in units of the noise's.
+    def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array) -> None:
+        self.readings = readings
+        self.lifted = lifted
+        self._centers = [ridge.center for ridge, _ in readings]
+        # The bounds of the first reading and its products Z⁻¹x, for all actions.
+        self._first: tuple[Array, Array] | None = None
+        # The same of the second by row, where they were asked for.
+        self._second: dict[int, tuple[float, Array]] = {}
 
-    Attributes
-    ----------
-    roots : ndarray of shape (q,)
-        Square roots of the variances along the eigenvectors at hand.
-    rest : float
-        The same in every other direction.
-    """
+    def part(self, start: int, stop: int) -> LeastUpper:
+        """Return the view through some of the actions."""
+        part = LeastUpper(self.readings, self.lifted[start:stop])
+        if self._first is not None:
+            part._first = self._first[0][start:stop], self._first[1][start:stop]
+        part._second = {row - start: found for row, found in self._second.items() if start <= row < stop}
+        return part
 
-    roots: Array
-    rest: float
+    def estimates(self) -> Array:
+        """Return xᵀθ̂ by the first reading."""
+        return np.asarray(self.lifted.astype(np.float64, copy=False) @ self._centers[0])
 
+    def bounds(self, reading: int, actions: Array) -> tuple[Array, Array]:
+        """Return xᵀθ̂ + ω‖x‖_{Z⁻¹} of one reading, and Z⁻¹x, for each row x."""
+        ridge, radius = self.readings[reading]
+        rows = actions.astype(np.float64, copy=False)
+        products = ridge.inverse.times_rows(rows)
+        squares = linalg.row_dots(rows, products)
+        linalg.take_roots(squares)
+        return np.asarray(rows @ self._centers[reading] + radius * squares), products
 
-def spread(spectrum: Array, tracked: int, power: float, floor: float = 1e-6) -> Spread:
-    """Return the variances that follow the spectrum by a power, H = (C/ℓ₁)^p up to a factor.
+    def first(self) -> tuple[Array, Array]:
+        """Return the bounds and products of the first reading for all actions."""
+        if self._first is None:
+            self._first = self.bounds(0, self.lifted)
+        return self._first
 
-    Parameters
-    ----------
-    spectrum
-        All d eigenvalues of C, in descending order; those after the first `tracked` by their mean.
-    tracked
-        How many have an eigenvector.
-    power
-        p.
-    floor
-        The least ℓ/ℓ₁ that counts: a direction that no action has needs some variance all the same.
+    def second(self, rows: Rows) -> Array:
+        """Return the bounds of the second reading for some of the actions."""
+        values, products = self.bounds(1, self.lifted[rows])
+        self._second.update(zip(rows.tolist(), zip(values.tolist(), products, strict=True), strict=True))
+        return values
 
-    Examples
-    --------
-    >>> found = spread(np.array([4.0, 1.0]), 2, 1.0)
-    >>> (found.roots**2 * [4.0, 1.0]).sum().round(12), found.roots[0] ** 2 / found.roots[1] ** 2
-    (np.float64(1.0), np.float64(4.0))
-    """
-    largest = float(spectrum[0])
-    if largest <= 0.0:
-        return Spread(np.ones(tracked), 1.0)
-    shares = np.maximum(spectrum / largest, floor)
-    variances = shares**power
-    variances /= float(variances @ spectrum)
-    roots = np.sqrt(variances)
-    return Spread(roots[:tracked], float(roots[tracked:].mean()) if tracked < len(roots) else 1.0)
+    def least(self, rows: Rows) -> Array:
+        """Return the least upper bound of some of the actions."""
+        found = self.first()[0][rows]
+        return found if len(self.readings) == 1 else np.minimum(found, self.second(rows))
 
+    def least_of(self, index: int) -> float:
+        """Return the same for one action."""
+        value = float(self.first()[0][index])
+        if len(self.readings) == 1:
+            return value
+        if index not in self._second:
+            self.second(np.array([index]))
+        return min(value, self._second[index][0])
 
-class Reading(Protocol):
-    """Rewards, less their mean where there is an intercept, as a kernel and a vector that a prior can be tried on."""
+    def uppers(self) -> Array:
+        """Return the least upper bound of each action."""
+        return self.least(np.arange(len(self.lifted)))
 
-    count: float
-    squares: float
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest least upper bound; the second reading looks only at those that may."""
+        return walk(self.first()[0], self.least_of, self.least)
 
-    def kernel(self, prior: Spread) -> tuple[Array, Array]:
-        """Return the matrix A (symmetric, not negative) and the vector v of a prior."""
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find the first reading's bounds of all parts at once."""
+        self.first()
 
-    def residual(self, white: float, ratio: float) -> float:
-        """Return the sum of squares that the prior leaves, given ‖L⁻¹v‖² with LLᵀ = I + ρA."""
+    def finding(self, index: int) -> Finding | None:
+        """Return Z⁻¹x by both ridges, one row each, where both are known."""
+        if self._first is None or index not in self._second:
+            return None
+        return Finding(self.lifted[index].astype(np.float64), np.array([self._first[1][index], self._second[index][1]]))
 
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
+        binds = self.least_of(index) < self.first()[0][index]
+        solved = self._second[index][1] if binds else self.first()[1][index]
+        center, radius = self._centers[int(binds)], self.readings[int(binds)][1]
+        action, solved = self.lifted[index].astype(np.float64), solved.copy()
 
-class SumsReading:
-    """From Σ and b in the basis of the eigenvectors, for few dimensions.
+        def model() -> Array:
+            width = math.sqrt(max(float(action @ solved), 0.0))
+            return np.asarray(center + (radius / width * solved if width > 0.0 else 0.0))
 
-    Parameters
-    ----------
-    gram, score
-        VᵀΣV and Vᵀb of the chosen actions, about their means where there is an intercept.
-    squares, count
-        Σr² about the mean, and the degrees of freedom.
-    """
+        return model
 
-    def __init__(self, gram: Array, score: Array, squares: float, count: float) -> None:
-        self.gram = gram
-        self.score = score
-        self.squares = squares
-        self.count = count
-
-    def kernel(self, prior: Spread) -> tuple[Array, Array]:
-        """Return H^½ΣH^½ and H^½b."""
-        roots = prior.roots
-        return (self.gram * roots) * roots[:, None], self.score * roots
-
-    def residual(self, white: float, ratio: float) -> float:
-        """Return Σr² − ρ bᵀH^½(I + ρA)⁻¹H^½b."""
-        return max(self.squares - ratio * white, 0.0)
-
-
-class RowsReading:
-    """From the actions themselves, for more dimensions than rewards.
-
-    Parameters
-    ----------
-    rows, basis
-        Chosen actions (n, d), about their mean where there is an intercept, and the eigenvectors (d, q).
-    rewards
-        Their rewards, likewise.
-    count
-        The degrees of freedom.
-    """
-
-    def __init__(self, rows: Array, basis: Array, rewards: Array, count: float) -> None:
-        self.products = rows @ rows.T
-        self.inside = rows @ basis
-        self.rewards = rewards
-        self.squares = float(rewards @ rewards)
-        self.count = count
-
-    def kernel(self, prior: Spread) -> tuple[Array, Array]:
-        """Return XHXᵀ and r."""
-        excess = prior.roots**2 - prior.rest**2
-        matrix = (self.inside * excess) @ self.inside.T
-        matrix += prior.rest**2 * self.products
-        return matrix, self.rewards
-
-    def residual(self, white: float, ratio: float) -> float:
-        """Return rᵀ(I + ρA)⁻¹r."""
-        return white
-
-
-def factor(kernel: Array, ratio: float) -> tuple[Array, float]:
-    """Return the lower factor of I + ρA, and its log determinant."""
-    matrix = kernel * ratio
-    matrix.flat[:: len(matrix) + 1] += 1.0
-    # Symmetric, so that the C order that NumPy gives is the Fortran order of the same matrix.
-    lower, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
-    if info != 0:
-        # Rounding has spoilt it: no eigenvalue of I + ρA is below 1.
-        values, vectors = np.linalg.eigh(0.5 * ratio * (kernel + kernel.T))
-        values = np.maximum(values, 0.0) + 1.0
-        lower, _ = lapack.dpotrf((vectors * values) @ vectors.T, lower=1, clean=0)
-    diagonal = lower.diagonal()
-    return lower, 2.0 * float(np.log(diagonal).sum())
-
-
-def whitened(lower: Array, vector: Array) -> Array:
-    """Return L⁻¹v."""
-    solution: Array = lapack.dtrtrs(lower, vector, lower=1)[0]
-    return solution
+    def believer(self) -> Callable[[], Array]:
+        """Give θ̂."""
+        center = self._centers[0]
+        return lambda: center

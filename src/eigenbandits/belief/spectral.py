@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from eigenbandits import inputs, linalg
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.likelihood import Reading, RowsReading, SumsReading
+from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
 from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
-from eigenbandits.belief.readings import SumsReading
+from eigenbandits.belief.sample import Sample
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -24,6 +25,8 @@ Array = NDArray[np.float64]
 GROWTH = 0.5
 # A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
 NEGLIGIBLE = 1e-3
+# Beyond this many dimensions the subspace follows only the leading directions, and a sample of the rewards has to do.
+MANY_DIMENSIONS = 512
 
 
 class Spectral(Ambient):
@@ -34,8 +37,9 @@ class Spectral(Ambient):
     the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the actions,
     or the rewards, by a number, or adding one to all rewards, changes no choice.
 
-    A reward at the edge of the range seen so far that was expected to lie beyond it is taken as expected: where rewards
-    have a largest value, reaching it is no evidence against a value above it (Tobin 1958).
+    Where the largest reward has come more than once, it is taken for a bound, and so is the smallest: reaching a bound
+    is no evidence against a value beyond it, and a reward there counts as what was expected, if that was beyond (Tobin
+    1958).
 
     Parameters
     ----------
@@ -47,46 +51,51 @@ class Spectral(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("prior", "version", "members", "weights", "ratios", "noise_level", "due", "origin", "lowest", "highest"),
-        *("kappa", "ridge"),
+        *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "lowest", "highest"),
+        *("bounded_below", "bounded_above", "kappa", "ridge"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
-        super().__init__(1.0 if noise is None else noise)
-        self.noise = noise if noise is None else inputs.size(noise, "noise")
+        # The noise as it is used: what was given, or the latest estimate.
+        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"))
+        self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()
+        self.sample = Sample()
         self.kappa = 0.0
         self.version = -1
         # The members' estimates, (k, D), and what is known of each.
         self.members: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
         self.ratios: Array = np.zeros(0)
-        self.noise_level = 1.0
         # The number of rewards at which the prior is fitted next.
         self.due = 0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
+        # The smallest and the largest reward, and whether each has come more than once.
         self.lowest = math.inf
         self.highest = -math.inf
+        self.bounded_below = self.bounded_above = False
 
-    @property
-    def intercept(self) -> float:
-        """κ."""
-        return 1.0
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
+        return {"noise": self.known_noise, "width": self.width}
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
         super().start(dim, intercept)
         self.members = np.zeros((len(POWERS), dim))
         self.kappa = intercept
+        if dim > MANY_DIMENSIONS:
+            self.sample.start(dim)
 
     def follow(self, frame: Frame | None) -> None:
-        """Fit the prior, where the frame is a new one or the rewards have grown enough."""
-        if frame is None or frame.basis is None or frame.spectrum is None:
-            raise ValueError("a spectral belief needs a subspace with a spectrum, such as PCA; this one has none.")
-        if frame.version != self.version or self.evidence.count >= self.due:
-            self._fit(frame.basis, frame.spectrum)
+        """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
+        if frame is None or frame.spectrum is None:
+            raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
+        # Vectors and rewards mostly grow together, so that a new frame can wait for the rewards; not for a second one.
+        if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
+            self._fit(frame.directions, frame.spectrum)
             self.version = frame.version
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
@@ -100,12 +109,12 @@ class Spectral(Ambient):
         if self.origin is None:
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
-        self.prior.add(said[1:], value, self.origin)
-        self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+        if len(action) > MANY_DIMENSIONS:
+            self.sample.add(action, value - self.origin)
+        self.prior.add(said, value)
+        self._note_range(reward)
 
-    def learn_many(
-        self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None
-    ) -> None:
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
         Belief.learn_many(self, actions, rewards, forecasts)
 
@@ -115,11 +124,16 @@ class Spectral(Ambient):
         return np.concatenate([[math.nan], values, np.zeros(len(values))])
 
     def _uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is at the edge of the range and that beyond it."""
-        low, high = min(self.lowest, reward), max(self.highest, reward)
-        if low < high and (expected > reward >= high or expected < reward <= low):
-            return expected
-        return reward
+        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
+        above = reward == self.highest and self.bounded_above and expected > reward
+        below = reward == self.lowest and self.bounded_below and expected < reward
+        return expected if (above or below) and self.lowest < self.highest else reward
+
+    def _note_range(self, reward: float) -> None:
+        if reward >= self.highest:
+            self.highest, self.bounded_above = reward, reward == self.highest
+        if reward <= self.lowest:
+            self.lowest, self.bounded_below = reward, reward == self.lowest
 
     def recover(self) -> None:
         """Let the next choice make the posterior anew."""
@@ -130,57 +144,141 @@ class Spectral(Ambient):
         self.recover()
 
     def _fit(self, basis: Array, spectrum: Array) -> None:
-        """Learn the prior from the sums and make the posterior that follows."""
-        dim, count = basis.shape[0], self.evidence.count
-        sums, moment = self.evidence.gram.full(), self.evidence.moment
-        gram, score, squares, mean, level = sums[:dim, :dim], moment[:dim], self.evidence.squares, np.zeros(dim), 0.0
-        freedom = float(count)
-        if self.kappa and count:
-            # About their means: this is what an intercept with a flat prior leaves of the sums.
-            mean, level = sums[dim, :dim] / (self.kappa * count), float(moment[dim]) / (self.kappa * count)
-            gram = gram - count * np.multiply.outer(mean, mean)
-            score = score - count * level * mean
-            squares, freedom = max(squares - count * level**2, 0.0), count - 1.0
-        unit = squares / count if squares > 1e-14 * self.evidence.squares else 1.0
-        reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
-        members = self.prior.fit(reading, spectrum, basis.shape[1], unit, self.noise)
-        self.weights = np.array([member.weight for member in members])
-        self.ratios = np.array([member.ratio for member in members])
-        self._join(members, basis, mean, level, count)
+        """Learn the prior from the rewards and make the posterior that follows."""
+        count = self.evidence.count
         # Rounding adds up over rank-one updates, so that there is an end to them even where rewards are many.
         self.due = min(count + max(1, math.ceil(GROWTH * count)), count + max(256, 4 * len(self.center)))
+        if basis.shape[0] == basis.shape[1]:
+            self._fit_sums(basis, spectrum)
+        else:
+            self._fit_sample(basis, spectrum)
+        self.factor = self.solved_action = self.solved = None
 
-    def _join(self, members: list[Member], basis: Array, mean: Array, level: float, count: int) -> None:
-        """Take the normal law that has the mean and the covariance of the members' mixture."""
+    def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int) -> list[Member]:
+        squares = self.evidence.squares
+        unit = reading.squares / (reading.count or 1.0) if reading.squares > 1e-14 * squares else 1.0
+        members = self.prior.fit(reading, spectrum, tracked, unit, self.known_noise, self.origin or 0.0)
+        self.weights = np.array([member.weight for member in members])
+        self.ratios = np.array([member.ratio for member in members])
+        return members
+
+    def _means(self, dim: int) -> tuple[Array, float]:
+        """Return the mean of the actions learned from, and of their rewards, where there is an intercept; else 0."""
+        count, kappa = self.evidence.count, self.kappa
+        if not kappa or not count:
+            return np.zeros(dim), 0.0
+        unit = np.zeros(len(self.center))
+        unit[-1] = 1.0 / (kappa * count)
+        return self.evidence.gram.times(unit)[:dim], float(self.evidence.moment[-1]) / (kappa * count)
+
+    def _centered_sums(self, dim: int, mean: Array, level: float) -> tuple[Array, Array, float, float]:
+        """Return Σ, b, Σr² and the degrees of freedom about the means: what a flat prior of an intercept leaves."""
+        count = self.evidence.count
+        gram, score = self.evidence.gram.full()[:dim, :dim], self.evidence.moment[:dim]
+        if not self.kappa or not count:
+            return gram, score, self.evidence.squares, float(count)
+        gram = gram - count * np.multiply.outer(mean, mean)
+        squares = max(self.evidence.squares - count * level**2, 0.0)
+        return gram, score - count * level * mean, squares, count - 1.0
+
+    def _fit_sums(self, basis: Array, spectrum: Array) -> None:
+        """Learn the prior from the sums and join the members' posteriors, where all directions are known."""
         dim = len(basis)
-        estimates = np.array([_estimate(member) for member in members])
+        mean, level = self._means(dim)
+        gram, score, squares, freedom = self._centered_sums(dim, mean, level)
+        reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
+        members = self._learn_prior(reading, spectrum, dim)
+        estimates = np.array([sums_estimate(member) for member in members])
         heard = np.where(self.weights >= NEGLIGIBLE, self.weights, 0.0)
         heard /= heard.sum()
         center = heard @ estimates
         variance = float(heard @ [member.variance for member in members])
+        # The normal law that has the mean and the covariance of the members' mixture.
         covariance = np.zeros((dim, dim))
         for weight, member, estimate in zip(heard, members, estimates, strict=True):
             if weight:
-                covariance += weight * _covariance(member)
+                covariance += weight * sums_covariance(member)
                 covariance += weight * np.multiply.outer(estimate - center, estimate - center)
-        covariance = basis @ covariance @ basis.T / variance
+        self._take_members(estimates @ basis.T, mean, level)
+        self.center = heard @ self.members
+        self.noise = math.sqrt(variance)
+        self._take_covariance(basis @ covariance @ basis.T / variance, mean)
+
+    def _fit_sample(self, basis: Array, spectrum: Array) -> None:
+        """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
+        dim, count = len(basis), self.evidence.count
+        mean, level = self._means(dim)
+        fill = self.sample.fill
+        rows, rewards = self.sample.rows[:fill, :dim], self.sample.rewards[:fill]
+        freedom = float(fill)
+        if self.kappa and fill:
+            rows, rewards, freedom = rows - rows.mean(axis=0), rewards - rewards.mean(), fill - 1.0
+        if not fill:
+            rows, rewards = np.zeros((1, dim)), np.zeros(1)
+        members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1])
+        estimates = np.array([rows_estimate(member, rows, basis) for member in members])
+        best = members[int(self.weights.argmax())]
+        self.noise = math.sqrt(best.variance)
+        room = self.due - count
+        if self.sample.complete and fill + room + basis.shape[1] <= dim // 2:
+            self._take_members(estimates, mean, level)
+            self.center = self.members[int(self.weights.argmax())]
+            scale, plus, minus = thin_covariance(best, rows, basis)
+            self._take_thin(scale, plus, minus, mean, room)
+            return
+        gram, score, _, _ = self._centered_sums(dim, mean, level)
+        level_out = 1.0 / (best.ratio * best.prior.rest**2)
+        precision = np.asfortranarray(gram)
+        precision += (basis * (1.0 / (best.ratio * best.prior.roots**2) - level_out)) @ basis.T
+        precision.flat[:: dim + 1] += level_out
+        half, estimate, _ = linalg.inverse(precision, 1.0 / (best.ratio * float(best.prior.roots.max()) ** 2), score)
+        estimates[int(self.weights.argmax())] = estimate
+        self._take_members(estimates, mean, level)
+        self.center = self.members[int(self.weights.argmax())]
+        linalg.mirror(half)
+        self._take_covariance(half, mean)
+
+    def _take_members(self, estimates: Array, mean: Array, level: float) -> None:
+        """Keep the members' estimates, each with the intercept that the mean reward leaves to it."""
+        dim = estimates.shape[1]
+        self.members = np.zeros((len(estimates), len(self.center)))
+        self.members[:, :dim] = estimates
+        if self.kappa:
+            self.members[:, dim] = (level + (self.origin or 0.0) - estimates @ mean) / self.kappa
+
+    def _take_covariance(self, covariance: Array, mean: Array) -> None:
+        """Keep the covariance of the slopes, in units of the noise's variance, with that of the intercept."""
+        dim = len(covariance)
         lifted = np.zeros((len(self.center), len(self.center)), order="F")
         lifted[:dim, :dim] = covariance
-        self.members = np.zeros((len(members), len(self.center)))
-        self.members[:, :dim] = estimates @ basis.T
         if self.kappa:
-            # The intercept is what the mean reward leaves to it, and as uncertain as that and the slopes are.
             slopes = covariance @ mean
             lifted[dim, :dim] = lifted[:dim, dim] = -slopes / self.kappa
-            lifted[dim, dim] = (float(mean @ slopes) + 1.0 / max(count, 1)) / self.kappa**2
-            self.members[:, dim] = (level + (self.origin or 0.0) - self.members[:, :dim] @ mean) / self.kappa
-        self.center = heard @ self.members
-        self.noise_level = math.sqrt(variance)
+            lifted[dim, dim] = (float(mean @ slopes) + 1.0 / max(self.evidence.count, 1)) / self.kappa**2
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
         # The norm bounds the largest eigenvalue, for the slack of single precision.
         self.ridge = 1.0 / float(np.linalg.norm(lifted))
-        self.factor = self.solved_action = self.solved = None
+
+    def _take_thin(self, scale: float, plus: Array, minus: Array, mean: Array, room: int) -> None:
+        """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
+        if self.kappa:
+            away = -mean / self.kappa
+            size = float(np.linalg.norm(away))
+            plus = np.column_stack([plus, plus @ away])
+            minus = np.column_stack([minus, minus @ away])
+            known = np.zeros((1, plus.shape[1]))
+            known[0, -1] = 1.0 / (self.kappa * math.sqrt(max(self.evidence.count, 1)))
+            # What scale · (I, away)ᵀ(I, away) is beyond scale · I: one row to add and one to take off.
+            values, vectors = np.linalg.eigh(np.array([[0.0, size], [size, size**2 - 1.0]]))
+            plane = np.zeros((2, plus.shape[1]))
+            plane[0, :-1] = away / size if size else 0.0
+            plane[1, -1] = 1.0
+            sides = vectors.T @ plane * np.sqrt(scale * np.abs(values))[:, None]
+            plus, minus = np.concatenate([plus, known, sides[1:]]), np.concatenate([minus, sides[:1]])
+        self.inverse.reset_thin(scale, plus, minus, room)
+        largest = scale + linalg.largest_eigenvalue(plus @ plus.T)
+        self.largest, self.ridge = largest, 1.0 / largest
 
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
@@ -189,7 +287,7 @@ class Spectral(Ambient):
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
         """Return the radius: as many standard deviations as the width says."""
-        return self.width * self.noise_level
+        return self.width * self.noise
 
     def view(self, lifted: Array) -> SpectralView:
         """Look at the posterior through a decision set."""
@@ -200,28 +298,14 @@ class Spectral(Ambient):
         found: dict[str, Any] = {"rewards_learned": self.evidence.count, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
             best = int(self.weights.argmax())
-            found["noise"] = self.noise_level
+            found["noise"] = self.noise
             found["prior"] = f"variances follow the spectrum to the power {POWERS[best]:g}"
             found["widths"] = {
-                "signal": self.noise_level * math.sqrt(float(self.ratios[best])),
-                "noise": self.noise_level,
+                "signal": self.noise * math.sqrt(float(self.ratios[best])),
+                "noise": self.noise,
             }
             found["shapes"] = {f"{power:g}": float(w) for power, w in zip(POWERS, self.weights, strict=True)}
         return found
-
-
-def _estimate(member: Member) -> Array:
-    """Return a member's posterior mean in the basis of the eigenvectors: ρH^½(I + ρA)⁻¹H^½b."""
-    solved: Array = lapack.dtrtrs(member.lower, member.white, lower=1, trans=1)[0]
-    return member.ratio * member.prior.roots * solved
-
-
-def _covariance(member: Member) -> Array:
-    """Return a member's posterior covariance in the same basis: σ²ρH^½(I + ρA)⁻¹H^½."""
-    half = lapack.dpotri(member.lower, lower=1)[0]
-    linalg.mirror(half)
-    scaled = member.prior.roots * math.sqrt(member.variance * member.ratio)
-    return np.asarray(half * scaled * scaled[:, None])
 
 
 class SpectralView(AmbientView):
@@ -230,31 +314,36 @@ class SpectralView(AmbientView):
     belief: Spectral
     _values: Array | None = None
 
-    def estimates(self) -> Array:
-        """Return xᵀθ̂, and find the members' values in the same pass."""
-        if self._estimates is None or self._values is None:
-            belief = self.belief
-            read = linalg.project(self.lifted, np.column_stack([belief.center, belief.members.T]))
-            self._estimates, self._values = np.ascontiguousarray(read[:, 0]), read[:, 1:]
-        return self._estimates
+    def values(self) -> Array:
+        """Return what each member says (K, k) each action is worth."""
+        if self._values is None:
+            self._values = linalg.project(self.lifted, self.belief.members.T)
+        return self._values
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
         found = super().finding(index) or Finding()
-        self.estimates()
-        assert self._values is not None and self._estimates is not None
-        best = self._values.max(axis=0)
-        found.forecast = np.concatenate([self._estimates[index : index + 1], best, self._values[index] - best])
+        values = self.values()
+        members = values.shape[1]
+        found.forecast = said = np.empty(2 * members + 1)
+        said[0] = self.estimate(index)
+        best = values.max(axis=0, out=said[1 : members + 1])
+        np.subtract(values[index], best, out=said[members + 1 :])
         return found
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find out at once what each part will ask for."""
+        super().prefetch(sizes)
+        self.values()
 
     def part(self, start: int, stop: int) -> SpectralView:
         """Return the view through some of the actions."""
         part = super().part(start, stop)
         assert isinstance(part, SpectralView)
-        if self._values is not None and self._estimates is not None:
-            part._values, part._estimates = self._values[start:stop], self._estimates[start:stop]
+        part._values = None if self._values is None else self._values[start:stop]
+        part._estimates = None if self._estimates is None else self._estimates[start:stop]
         return part
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws from the posterior, times the scale where one is given."""
-        return super().posterior(count, rng, self.belief.noise_level * (1.0 if scale is None else scale))
+        return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))

@@ -1,4 +1,4 @@
-"""`eigenbandits audit`: say whether this library pays for these vectors."""
+"""`eigenbandits audit`: say what vectors show, and which policy to start with."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def command(
     rounds: options.Rounds = 300,
     seeds: Annotated[int, typer.Option(help="How many random θ* are tried in each place.", min=2)] = 4,
     no_gain: Annotated[
-        bool, typer.Option("--no-gain", help="Leave out the simulation against OFUL, which takes most of the time.")
+        bool, typer.Option("--no-gain", help="Leave out the simulation, which takes most of the time.")
     ] = False,
 ) -> None:
-    """Say in a page whether this library pays for these vectors: spectrum, rank, projection error, expected gain."""
+    """Say in a page what vectors show: spectrum, rank, projection error; and which policy loses least on them."""
     from eigenbandits.auditing import audit, words
 
     if png is not None:
@@ -45,10 +45,13 @@ def command(
     for fact in words.facts(found):
         facts.add_row(*fact)
     console.print(facts)
-    for headers, rows in [words.projection_table(found), *([words.gain_table(found)] if found.gains else [])]:
+    tables = [words.projection_table(found)]
+    if found.comparison is not None:
+        tables.append(words.loss_table(found.comparison))
+    for headers, rows in tables:
         console.print()
         console.print(_table(headers, rows))
-    if found.gains:
+    if found.comparison is not None:
         console.print(words.method(found), style="dim")
     console.print(f"\n{found.verdict}")
     for warning in found.warnings:
@@ -59,7 +62,7 @@ def command(
         from eigenbandits.auditing.figure import draw
 
         write_whole(png, draw(found))
-        console.print(f"\nLeft behind: {png}", soft_wrap=True)
+        console.print(f"\nWrote {png}", soft_wrap=True)
 
 
 def _table(headers: list[str], rows: list[list[str]]) -> Table:

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from eigenbandits import theory
+from eigenbandits.cli import certified as certified_study
 from eigenbandits.cli import options
 from eigenbandits.cli.progress import progress
 from eigenbandits.cli.report import folder
@@ -63,6 +64,9 @@ def command(
     spread: options.Spread = 1.0,
     noise: options.Noise = 0.5,
     vectors: options.Kind = options.Vectors.sphere,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="Watch the certified set, also where decision sets follow the rewards.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for coverage.csv and coverage.json.", show_default="none")
     ] = None,
@@ -80,6 +84,9 @@ def command(
         settings = Settings(environment, rounds, seeds, delta, play.value, refresh.value, use_rank.value)
     if out is not None:
         folder(out)
+    if certified:
+        certified_study.report(environment, rounds, seeds, delta, out, workers)
+        return
     typer.echo(
         f"{environment.name}, {seeds} runs of {rounds:,} rounds, δ = {delta:g}, choices by {play.value}, "
         f"subspace found {refresh.value}, rank {use_rank.value}\n"

@@ -20,7 +20,7 @@ from eigenbandits.lab.jobs import Progress, spread
 from eigenbandits.lab.run import run
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
-from eigenbandits.subspace.error import estimated_error, subspace_distance
+from eigenbandits.subspace.error import subspace_distance
 
 PLAYERS = ("PSLB", "OFUL", "Random")
 # How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four where both count.
@@ -185,8 +185,7 @@ class Witness:
         assert frame.spectrum is not None
         # For equal ranks ‖P̂ − P‖₂; for others what the proofs need of it, ‖(I − P̂)P‖₂.
         self.tilt = subspace_distance(frame.directions, self.instance.basis)
-        independent = self.pca.independent
-        size = estimated_error(frame.spectrum, frame.directions.shape[1], independent, _TINY) / _TINY
+        size = self.pca.estimate(_TINY) / _TINY
         # What the eigenvectors may be off numerically is no matter of statistics, and is added to every ε.
         self.safety = max(self.safety, _ratio(self.tilt - self.pca.residual, size))
         for source, error in self._errors(frame, anytime=False).items():

@@ -12,7 +12,7 @@ from eigenbandits.serve.hosted import DECIDE, EXPIRE, LEARN, Hosted, pack_range,
 from eigenbandits.serve.jobs import Answer, Ask, Outcome, Report, deliver
 from eigenbandits.serve.journal import BUCKET, Head, Journal
 from eigenbandits.serve.metrics import Metrics
-from eigenbandits.serve.sets import AskedSet, Picked
+from eigenbandits.serve.sets import AskedSet, Picked, encode
 from eigenbandits.serve.storage.base import Row
 
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
@@ -192,7 +192,8 @@ class Batch:
                 item = asked.item(catalogue, index) if isinstance(asked, Picked) and catalogue is not None else None
                 answer = Answer(number, index, item, decision.estimate, decision.upper, decision.propensity)
                 answers.append(answer)
-                told = (item, decision.propensity, decision.estimate, decision.upper, self.now, asked.encode())
+                content = encode(asked, decision.forecast)
+                told = (item, decision.propensity, decision.estimate, decision.upper, self.now, content)
                 self.decisions.append((hosted.id, number, request, index, asked.size(catalogue), *told))
                 hosted.remember(number, decision)
                 if request is not None:

@@ -60,7 +60,7 @@ def _groups(journal: Journal, hosted: Hosted, rewarded: bool) -> Iterator[list[t
     after, rows, numbers = 0, [], 0
     while found := journal.exported(hosted.id, after, 200):
         for number, chosen, _, item, propensity, decided_at, content, reward, kind, rewarded_at in found:
-            asked = decode(bytes(content))
+            asked, _ = decode(bytes(content))
             pruned = isinstance(asked, Inline) and asked.chosen_only
             if rewarded and (reward is None or pruned):
                 continue

@@ -14,7 +14,7 @@ from eigenbandits import inputs
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.serve.catalogue import Catalogue
 from eigenbandits.serve.journal import Head, Journal
-from eigenbandits.serve.sets import AskedSet, Inline, decode
+from eigenbandits.serve.sets import AskedSet, Forecast, Inline, decode
 from eigenbandits.serve.specs import Spec
 
 DECIDE, LEARN, EXPIRE = "decide", "learn", "expire"
@@ -93,9 +93,11 @@ class Hosted:
 
     def remember(self, number: int, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
-        self._open[number] = Decision(decision.index, decision.action, decision.round, 0.0, 0.0, lifted=decision.lifted)
-        vectors = 1 if decision.lifted is decision.action else 2
-        if len(self._open) * (8 * vectors * len(decision.action) + _OVERHEAD) > _REMEMBERED:
+        index, action, lifted, forecast = decision.index, decision.action, decision.lifted, decision.forecast
+        self._open[number] = Decision(index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        vectors = 1 if lifted is action else 2
+        said = 0 if forecast is None else forecast.nbytes
+        if len(self._open) * (8 * vectors * len(action) + said + _OVERHEAD) > _REMEMBERED:
             self._open.popitem(last=False)
 
     def is_open(self, number: int) -> bool:
@@ -113,9 +115,10 @@ class Hosted:
         return [self._open.pop(number) if number in self._open else self._again(*read[number]) for number in numbers]
 
     def _again(self, chosen: int, content: bytes) -> Decision:
-        return self.decision(decode(content), chosen)
+        asked, forecast = decode(content)
+        return self.decision(asked, chosen, forecast)
 
-    def decision(self, asked: AskedSet, chosen: int) -> Decision:
+    def decision(self, asked: AskedSet, chosen: int, forecast: Forecast | None) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
         centering = self.policy.centering
         action = np.array(asked.row(self.catalogue, chosen), dtype=self.policy.dtype)
@@ -129,7 +132,7 @@ class Hosted:
         action.flags.writeable = False
         lifted = row.astype(np.float64)
         lifted.flags.writeable = False
-        return Decision(chosen, action, 0, 0.0, 0.0, lifted=lifted)
+        return Decision(chosen, action, 0, 0.0, 0.0, lifted=lifted, forecast=forecast)
 
     # The log, read again
 
@@ -157,12 +160,12 @@ class Hosted:
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:
         rows = journal.decisions(self.id, first, count)
-        sets = [decode(bytes(row[2])) for row in rows]
-        if len(rows) != count or any(isinstance(one, Inline) and one.chosen_only for one in sets):
+        kept = [decode(bytes(row[2])) for row in rows]
+        if len(rows) != count or any(isinstance(one, Inline) and one.chosen_only for one, _ in kept):
             raise Unrepeatable(f"the decisions from {first} on were pruned or are missing")
-        decisions = self.choose([one.actions(self.catalogue) for one in sets])
-        for row, one, decision in zip(rows, sets, decisions, strict=True):
-            self.remember(row[0], decision if decision.index == row[1] else self.decision(one, row[1]))
+        decisions = self.choose([one.actions(self.catalogue) for one, _ in kept])
+        for row, (one, forecast), decision in zip(rows, kept, decisions, strict=True):
+            self.remember(row[0], decision if decision.index == row[1] else self.decision(one, row[1], forecast))
         return sum(decision.index != row[1] for row, decision in zip(rows, decisions, strict=True))
 
     def summary(self) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
+from eigenbandits.serve.specs import DEFAULT
+
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Small letters, digits, - and _.")]
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 Value = StrictBool | StrictInt | Finite | str | None
@@ -30,8 +32,8 @@ class NewPolicy(Body):
     """A policy to be created."""
 
     name: Name
-    algorithm: Annotated[str, Field(examples=["PSLB"])]
-    parameters: Annotated[dict[str, Value | dict[str, Finite]], Field(examples=[{"noise": 0.5}])] = {}
+    algorithm: Annotated[str, Field(examples=["EigenUCB"])] = DEFAULT
+    parameters: Annotated[dict[str, Value | dict[str, Finite]], Field(examples=[{"seed": 0}])] = {}
     catalogue: Name | None = None
     time_to_live: Annotated[float | None, Field(gt=0, le=1e10, allow_inf_nan=False)] = None
     default_reward: Finite | None = None

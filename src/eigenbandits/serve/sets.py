@@ -1,4 +1,7 @@
-"""Decision sets as they travel: asked for by a request, kept in the log, formed again when the log is read."""
+"""Decision sets as they travel: asked for by a request, kept in the log, formed again when the log is read.
+
+With a set the log keeps what the policy's belief said of the decision, where it learns from that (`Decision.forecast`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.serve.catalogue import Catalogue, Slots, Vectors
+
+Forecast = NDArray[np.float64]
 
 _HEAD = struct.Struct("<BIIq")
 _INLINE32, _INLINE64, _PICKED, _ALL, _CHOSEN32, _CHOSEN64 = range(1, 7)
@@ -90,13 +95,26 @@ class Picked:
 AskedSet = Inline | Picked
 
 
-def decode(content: bytes) -> AskedSet:
-    """Return the set that `encode` wrote."""
+def encode(asked: AskedSet, forecast: Forecast | None = None) -> bytes:
+    """Return a set as bytes, and behind it the forecast of the decision that was made in it."""
+    return asked.encode() if forecast is None else asked.encode() + forecast.tobytes()
+
+
+def decode(content: bytes) -> tuple[AskedSet, Forecast | None]:
+    """Return the set and the forecast that `encode` wrote.
+
+    A set says how long it is, so that whatever follows it is the forecast; a log from before there were forecasts has
+    nothing there.
+    """
     form, count, dim, version = _HEAD.unpack_from(content)
+    asked: AskedSet
     if form in (_PICKED, _ALL):
         query = np.frombuffer(content, "<f4", dim, _HEAD.size) if dim else None
         slots = np.frombuffer(content, "<i4", count, _HEAD.size + 4 * dim) if form == _PICKED else None
-        return Picked(query, slots, version)
-    kind = "<f4" if form in (_INLINE32, _CHOSEN32) else "<f8"
-    array = np.frombuffer(content, kind, count * dim, _HEAD.size).reshape(count, dim)
-    return Inline(array, form in (_CHOSEN32, _CHOSEN64))
+        asked, end = Picked(query, slots, version), _HEAD.size + 4 * (dim + count)
+    else:
+        kind = "<f4" if form in (_INLINE32, _CHOSEN32) else "<f8"
+        array = np.frombuffer(content, kind, count * dim, _HEAD.size).reshape(count, dim)
+        asked, end = Inline(array, form in (_CHOSEN32, _CHOSEN64)), _HEAD.size + array.nbytes
+    # A copy of its own, since bytes are aligned to nothing, and arithmetic may differ in the last bit with that.
+    return asked, np.array(np.frombuffer(content, "<f8", offset=end)) if end < len(content) else None

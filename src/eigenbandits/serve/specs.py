@@ -18,6 +18,8 @@ from eigenbandits.theory import Structure
 ALGORITHMS: dict[str, type[Policy]] = {
     name: getattr(algorithms, name) for name in algorithms.__all__ if name != "Oracle"
 }
+# What a policy is made by where nobody says.
+DEFAULT = "EigenUCB"
 # Parameters that set how much memory or time a single choice takes.
 _LARGEST = {"samples": 100_000, "propensity_draws": 100_000, "size": 1024}
 

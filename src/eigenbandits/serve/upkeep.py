@@ -17,7 +17,7 @@ from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.hosted import DECIDE, Hosted, unpack_rewards
 from eigenbandits.serve.journal import Head, Journal
 from eigenbandits.serve.logs import tell
-from eigenbandits.serve.sets import decode
+from eigenbandits.serve.sets import decode, encode
 
 if TYPE_CHECKING:
     from eigenbandits.serve.engine import Engine
@@ -157,7 +157,10 @@ class Upkeep:
                 self._next["overdue"] = 0.0
                 break
         sets = journal.decisions_of(hosted.id, numbers)
-        smaller = [(decode(content).pruned(chosen).encode(), number) for number, (chosen, content) in sets.items()]
+        smaller = []
+        for number, (chosen, content) in sets.items():
+            asked, forecast = decode(content)
+            smaller.append((encode(asked.pruned(chosen), forecast), number))
 
         def prune(journal: Journal) -> None:
             journal.replace_sets(hosted.id, smaller)

@@ -20,8 +20,8 @@ class Frame:
     """A subspace at one moment: how a lifted action is read in few coordinates, and what that reading leaves out.
 
     With V (d, m) the directions, μ the offset of the mean and κ the intercept's coordinate, an action has the
-    coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centring μ = 0 and κ is absent. `basis`
-    holds all eigenvectors at hand (d, q), of which V is the first m, and `spectrum` all d eigenvalues.
+    coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centring μ = 0 and κ is absent. `spectrum`
+    holds all d eigenvalues, those without a direction by their mean.
     """
 
     directions: Array
@@ -30,7 +30,6 @@ class Frame:
     error: float = 0.0
     version: int = 0
     spectrum: Array | None = field(default=None, repr=False)
-    basis: Array | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:

@@ -35,7 +35,12 @@ def dense(matrix: Array, choose_rank: Callable[[Array], int]) -> Top:
 
 
 def tracked(
-    apply: Callable[[Array], Array], trace: float, support: int, guess: Array, choose_rank: Callable[[Array], int]
+    apply: Callable[[Array], Array],
+    trace: float,
+    support: int,
+    guess: Array,
+    choose_rank: Callable[[Array], int],
+    steps: int = STEPS,
 ) -> Top:
     """Follow the leading eigenvectors from a guess by the block power method with Rayleigh–Ritz steps.
 
@@ -51,6 +56,8 @@ def tracked(
         (d, q) block to start from, such as the last one found.
     choose_rank
         Gives m for a spectrum.
+    steps
+        Steps at the most.
 
     Returns
     -------
@@ -60,7 +67,7 @@ def tracked(
     """
     dim, size = guess.shape
     basis, _ = np.linalg.qr(guess)
-    for step in range(STEPS):
+    for step in range(steps):
         product = apply(basis)
         values, rotation = np.linalg.eigh(basis.T @ product)
         values, rotation = values[::-1], rotation[:, ::-1]
@@ -70,7 +77,7 @@ def tracked(
         gap = float(values[rank - 1] - values[rank])
         remainder = float(np.linalg.norm(image[:, :rank] - vectors[:, :rank] * values[:rank]))
         residual = min(1.0, remainder / gap) if gap > 0.0 else 1.0
-        if residual <= TOLERANCE or step == STEPS - 1:
+        if residual <= TOLERANCE or step == steps - 1:
             break
         basis, _ = np.linalg.qr(image)
     return Top(vectors, spectrum, rank, residual)

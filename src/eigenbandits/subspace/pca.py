@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from eigenbandits import inputs, linalg, theory
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
-from eigenbandits.subspace.error import estimated_error
+from eigenbandits.subspace.effective import Effective
+from eigenbandits.subspace.error import SAFETY, estimated_error
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
-from eigenbandits.subspace.repeats import Repeats
 
 Array = NDArray[np.float64]
 
@@ -61,15 +61,12 @@ class PCA(Subspace):
     growth
         Between two refreshes the second moment moves by at most growth/(1 + growth) times the difference between
         the new vectors' second moment and the old one.
-    tracked
-        Eigenvectors that the frame's basis holds at least, for beliefs that look beyond the rank; all d of them in up
-        to eight times as many dimensions, where a dense decomposition costs no more.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Subspace._state_names,
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
-        *("block", "directions", "basis", "spectrum", "residual", "error", "mean", "together", "apart", "repeats"),
+        *("block", "directions", "spectrum", "residual", "error", "mean", "effective", "centered"),
     )
 
     def __init__(
@@ -81,7 +78,6 @@ class PCA(Subspace):
         refresh: str = "lazy",
         growth: float = 0.1,
         anytime: bool = False,
-        tracked: int = 0,
     ) -> None:
         super().__init__()
         self.rank = rank if rank == "auto" else inputs.whole(rank, "rank")
@@ -99,7 +95,6 @@ class PCA(Subspace):
         self.refresh = inputs.one_of(refresh, "refresh", ("lazy", "every-round"))
         self.growth = inputs.number(growth, "growth", least=0.0)
         self.anytime = bool(anytime)
-        self.tracked = inputs.whole(tracked, "tracked", least=0)
         self.moment = linalg.SymmetricSum()
         self.total: Array = np.zeros(0)
         self.added = 0
@@ -109,14 +104,28 @@ class PCA(Subspace):
         self.block: Array | None = None
         self.residual = 0.0
         self.error = 1.0
-        self.repeats = Repeats()
-        self.together = 0.0
-        self.apart = 0.0
+        self.effective = Effective()
+        # Whether a center was taken off the vectors.
+        self.centered = False
         self.directions: Array | None = None
-        self.basis: Array | None = None
         self.spectrum: Array | None = None
         self.mean: Array | None = None
         self._frame: Frame | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of the block power method at one refresh."""
+        return eigen.STEPS
+
+    @property
+    def waiting(self) -> int:
+        """Vectors that wait to be added together."""
+        return BLOCK
+
+    @property
+    def dense(self) -> int:
+        """Up to how many dimensions a dense eigendecomposition costs no more than tracking."""
+        return eigen.DENSE
 
     @property
     def ready(self) -> bool:
@@ -128,7 +137,7 @@ class PCA(Subspace):
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(dim, intercept, around_mean)
-        self.moment.start(dim, BLOCK)
+        self.moment.start(dim, self.waiting)
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
@@ -137,47 +146,48 @@ class PCA(Subspace):
         vectors = self._worth_adding(actions)
         if center is not None:
             vectors = vectors - center
+        self.centered = self.around_mean or center is not None
         self.added += len(vectors)
         if self.around_mean:
             self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
+        self._count(vectors)
         self.moment.add_rows(vectors)
+
+    def _count(self, vectors: Array) -> None:
+        """Find out what the vectors are worth that are about to be added; see `Effective`."""
+        if not self.effective.started:
+            self.effective.start(vectors)
+        if self.moment.fill + len(vectors) > BLOCK:
+            self._end_batch()
+        if len(vectors) > BLOCK:
+            # A catalogue is many batches, all of whose vectors are looked at; of a large set some are.
+            for part in np.array_split(vectors, 16) if len(vectors) > 16 * BLOCK else (vectors,):
+                self.effective.add_batch(part, self.directions, self.mean)
         if is_sampled(self.sets):
-            self.repeats.add(actions)
-            if self.directions is not None and 1 < len(vectors) <= 4 * BLOCK:
-                self._compare(vectors)
+            self.effective.add_set(vectors, self.added, self.directions, self.mean)
+
+    def _end_batch(self) -> None:
+        """Compare the vectors that wait to be added with those before them, as one batch."""
+        if self.moment.fill:
+            self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.directions, self.mean)
 
     def _worth_adding(self, actions: Array) -> Array:
         """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
+        few = self.added < PLENTY * actions.shape[1]
+        return actions if few or self.refresh == "every-round" else self._some(actions)
+
+    def _some(self, actions: Array) -> Array:
+        """Return an even sample of a large set in many dimensions, and all of any other."""
         count, dim = actions.shape
-        few = count < 2 * FEWEST or dim < LARGE or self.added < PLENTY * dim
-        if few or self.refresh == "every-round":
+        if count < 2 * FEWEST or dim < LARGE:
             return actions
         stride = min(STRIDE, count // FEWEST)
         return actions[self.sets % stride :: stride]
 
-    def _compare(self, vectors: Array) -> None:
-        """Take note of how much the actions of one set resemble each other (the design effect of survey sampling).
-
-        The error of the span comes from sums of z ρ, z an action's part along a direction and ρ its part outside. If
-        the actions of a set are independent, the square of the set's sum is the sum of the squares; if they come in
-        pairs of equals it is twice that, and n vectors are worth n/2.
-        """
-        assert self.directions is not None
-        vectors = vectors if self.mean is None else vectors - self.mean
-        inside = vectors @ self.directions
-        outside = vectors - inside @ self.directions.T
-        self.together += float(np.square(inside.T @ outside).sum())
-        self.apart += float(np.square(inside).sum(axis=1) @ linalg.square_norms(outside))
-
-    @property
-    def likeness(self) -> float:
-        """How many vectors of one decision set are worth one independent vector; at least 1."""
-        return max(self.together / self.apart, 1.0) if self.apart > 0.0 else 1.0
-
     @property
     def independent(self) -> float:
         """How many independent vectors those seen are worth, as far as the resemblance between them shows."""
-        return self.repeats.worth(self.added) / self.likeness
+        return self.added / self.effective.inflation(self.added)
 
     def frame(self) -> Frame:
         """Return the subspace, found anew if it is due."""
@@ -191,9 +201,7 @@ class PCA(Subspace):
     def current(self) -> Frame | None:
         """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
         if self._frame is None and self.directions is not None:
-            self._frame = Frame(
-                self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum, self.basis
-            )
+            self._frame = Frame(self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum)
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -203,22 +211,24 @@ class PCA(Subspace):
 
     def _find(self) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
+        self._end_batch()
         half = self.moment.flush()
         dim, count = len(half), self.added
         self.mean = self.total / count if self.around_mean else None
         size = self._block_size(dim)
-        if dim <= max(eigen.DENSE, 8 * self.tracked) or 3 * size >= dim:
+        if dim <= self.dense or 3 * size >= dim:
             matrix = half / count
             if self.mean is not None:
                 matrix -= np.multiply.outer(self.mean, self.mean)
             top = eigen.dense(matrix, self._choose_rank)
         else:
             trace = float(np.trace(half)) / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
-            top = eigen.tracked(self._times, trace, count, self._guess(dim, size), self._choose_rank)
+            guess = self._guess(dim, size)
+            top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, self.steps)
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
-        self.basis = np.ascontiguousarray(top.vectors) if self.tracked else None
+        self.effective.follow(self.spectrum, top.rank)
         self.refreshed_at, self.refreshed_set = self.added, self.sets
         self.error = self._error()
         self.version += 1
@@ -237,7 +247,7 @@ class PCA(Subspace):
     def _block_size(self, dim: int) -> int:
         """Return how many directions to follow: some more than the rank, so that the gap after it is seen."""
         rank = (8 if self.directions is None else self.directions.shape[1]) if self.rank == "auto" else int(self.rank)
-        return min(dim, max(rank + 8, self.tracked))
+        return min(dim, rank + 8)
 
     def _guess(self, dim: int, size: int) -> Array:
         """Return the last block, made up to the size wanted with directions that are fixed once for all."""
@@ -251,13 +261,19 @@ class PCA(Subspace):
         assert self.spectrum is not None and self.directions is not None
         dim, rank = self.directions.shape
         if self.projection_error == "estimated":
-            return min(1.0, estimated_error(self.spectrum, rank, self.independent) + self.residual)
+            return min(1.0, self.estimate() + self.residual)
         if isinstance(self.projection_error, str):
             assert self.structure is not None
             delta = theory.spend(self.delta, self.refreshed_set) if self.anytime else self.delta
             bound = _THEOREMS[self.projection_error](self.structure, self.refreshed_at, dim, rank, delta)
             return min(1.0, bound + self.residual)
         return float(self.projection_error)
+
+    def estimate(self, safety: float = SAFETY) -> float:
+        """Return the estimated ‖P̂ − P‖₂ of a frame just found, but for what its eigenvectors are off numerically."""
+        assert self.spectrum is not None and self.directions is not None
+        inflation, largest = self.effective.doubt(self.added, self.sets, self.centered)
+        return estimated_error(self.spectrum, self.directions.shape[1], self.added / inflation, safety, largest)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the rank, the spectrum and the bound on the projection error."""
@@ -269,7 +285,7 @@ class PCA(Subspace):
                 "spectrum": frame.spectrum,
                 "projection_error": frame.error,
                 "vectors_added": self.added,
-                "likeness_within_sets": self.likeness,
+                "likeness_within_sets": self.effective.likeness,
                 "independent_vectors": self.independent,
             }
             if self.rank == "auto" and frame.spectrum is not None:

@@ -17,6 +17,13 @@ or subspaces. All functions share these words:
 ================  ========================================================================================
 """
 
+from eigenbandits.theory.mixture import (
+    mixture_level,
+    omega_mixture,
+    penalty_bound,
+    prediction_score,
+    reading_square,
+)
 from eigenbandits.theory.radius import (
     beta,
     beta_worst_case,
@@ -61,15 +68,20 @@ __all__ = [
     "g_psi",
     "g_x",
     "gamma",
+    "mixture_level",
     "n_delta",
     "noise_radius",
     "oful_regret_bound",
     "omega_logdet",
+    "omega_mixture",
     "omega_oful",
     "omega_paper",
+    "penalty_bound",
     "phi_delta",
+    "prediction_score",
     "projection_error",
     "projection_error_main",
+    "reading_square",
     "regret_bound",
     "soful_paper",
     "spend",

@@ -27,7 +27,7 @@ STRONG = (
         "PSLB m=1",
         "PSLB m=16",
         "PSLB scaled m=16",
-        players.PSLB_PLAIN,
+        players.EIGEN_PLAIN,
         "ProjectedThompson",
     ),
     *(

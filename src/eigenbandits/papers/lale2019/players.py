@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eigenbandits.algorithms import OFUL, PSLB, SOFUL, LinTS, ProjectedThompson
+from eigenbandits.algorithms import OFUL, PSLB, SOFUL, EigenUCB, LinTS, ProjectedThompson
 from eigenbandits.belief import Ambient
 from eigenbandits.inputs import Array
 from eigenbandits.lab.words import unknown
@@ -18,7 +18,7 @@ from eigenbandits.subspace import Whole
 
 OFUL_PAPER, OFUL_SCALED, OFUL_CLOSED, OFUL_LOGDET = "OFUL", "OFUL scaled", "OFUL closed", "OFUL log-det"
 OFUL_TUNED, OFUL_TUNED_SAMPLED = "OFUL λ=R²d", "OFUL λ=R²d, sampled"
-PSLB_PLAIN, LONGEST = "PSLB, nothing set", "longest action"
+EIGEN_PLAIN, LONGEST = "EigenUCB, nothing set", "longest action"
 _PREFIX = {
     "paper": "PSLB",
     "intersection": "PSLB∩",
@@ -31,7 +31,7 @@ _PREFIX = {
 
 GROUPS = {
     "paper": "as in the appendix: sampled optimism, the paper's radii, PSLB's projected set alone",
-    "strong": "scaled actions: OFUL log-det with λ = 1 and with λ = R²d, PSLB with nothing set, no learning at all",
+    "strong": "scaled actions: OFUL log-det with λ = 1 and with λ = R²d, EigenUCB with nothing set, no learning at all",
     "intersection": "as in the appendix with the intersection of both sets in the place of the projected one",
     "sharp": "as in the appendix with the sharp radius of this library in the place of the paper's",
     "closed": "as in the appendix with optimism in closed form in the place of sampling",
@@ -221,7 +221,7 @@ def _strong(block: Block) -> dict[str, Any]:
     return {
         OFUL_LOGDET: OFUL(**known(block)),
         OFUL_TUNED: OFUL(**(known(block) | {"ridge": _fitting(block)})),
-        PSLB_PLAIN: PSLB(noise=constants()["noise"]),
+        EIGEN_PLAIN: EigenUCB(),
         LONGEST: Longest(block.center),
     }
 

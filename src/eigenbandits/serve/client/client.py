@@ -121,7 +121,7 @@ class Client:
     def create_policy(
         self,
         name: str,
-        algorithm: str = "PSLB",
+        algorithm: str = "EigenUCB",
         parameters: Mapping[str, Any] | None = None,
         *,
         catalogue: str | None = None,
@@ -136,9 +136,9 @@ class Client:
         name
             Small letters, digits, - and _.
         algorithm
-            The name of one of the library's policies.
+            The name of one of the library's policies; the default needs no parameters.
         parameters
-            Its parameters, such as ``{"noise": 0.5}``.
+            Its parameters, such as ``{"seed": 0}``.
         catalogue
             The catalogue whose items it chooses from; None for actions that come with each request.
         time_to_live
@@ -241,7 +241,7 @@ class Client:
     # Looking
 
     def diagnostics(self, policy: str) -> Body:
-        """Return what the policy knows about itself: rank, spectrum, radii, warnings."""
+        """Return what the policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
         return dict(self._ask("GET", _policy(policy) + "/diagnostics")["diagnostics"])
 
     def history(self, policy: str, seconds: int = 3600) -> Body:

@@ -132,6 +132,10 @@ function showHistory(card, history, from, to) {
 }
 
 function binds(found) {
+  if (found.prior) {
+    const sizes = found.widths ? ` Signal ${short(found.widths.signal)}, noise ${short(found.widths.noise)}, learned from ${short(found.rewards_learned)} rewards.` : "";
+    return ["The prior", ` of this policy is learned: its ${found.prior}.${sizes}`];
+  }
   const share = found.share_bound_by_projected;
   const many = (count) => `${short(count)} ${count === 1 ? "round" : "rounds"}`;
   if (share !== undefined) {

@@ -61,7 +61,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/{name}/diagnostics", responses=may_fail(404))
     async def diagnostics(name: str) -> models.Diagnostics:
-        """Return what a policy knows about itself: rank, spectrum, projection error, radii, warnings."""
+        """Return what a policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
 
         def look(journal: Journal) -> dict[str, Any]:
             return engine.named(name).policy.diagnostics().as_dict()

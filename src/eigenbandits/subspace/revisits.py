@@ -1,0 +1,137 @@
+"""Vectors that come again: the same, nearly so, or moved along with the rest of their decision set."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import linalg
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+
+# Vectors that later ones are compared with.
+ANCHORS = 128
+# Of a decision set no more rows than this, or up to half as many, are compared.
+ROWS = 16
+# Vectors whose difference has less than this share of their energy are the same, in however few dimensions they lie.
+SAME = 1e-6
+# Pairs that look alike by chance may move the inflation by about this much.
+NOISE = 0.1
+
+
+class Revisits(Component):
+    """Compares vectors with an even sample of those before them, in fixed memory.
+
+    The error of a span is of the size of Σ z ρᵀ, z being a vector's part inside and ρ its part outside. Its squared
+    norm is the sum of (z_s·z_t)(ρ_s·ρ_t) over all pairs. A pair of unrelated vectors adds nothing in expectation, one
+    of equals as much as a vector with itself. As the span was found from the same vectors, the sum over *all* pairs
+    says nothing: it is zero. So the pairs are picked out that are related, those whose ρ point the same way more than
+    chance would have it, or that are equal but for a trifle, and count by what they add.
+
+    Vectors are compared less their set's mean where that leaves enough to tell them apart, so that items are known
+    again in a decision set that is shifted as a whole; else as they are.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("anchors", "filled", "stood", "sums", "rng")
+
+    def __init__(self) -> None:
+        self.anchors: Array = np.zeros((2, 0, 0))
+        self.filled = 0
+        # How many vectors there had been when a set was last compared.
+        self.stood = 0
+        # An estimate of the sum over related pairs from different sets, in units of E‖z‖²·E‖ρ‖².
+        self.sums = 0.0
+        self.rng = np.random.default_rng(0)
+
+    def start(self, dim: int) -> None:
+        """Lay out the sample; of full size from the start, so that files and memory do not grow."""
+        self.anchors = np.zeros((2, ANCHORS, dim))
+
+    def add(self, vectors: Array, added: int, directions: Array, mean: Array | None, room: float, unit: float) -> None:
+        """Compare one decision set with the sample, and let some of it in.
+
+        Parameters
+        ----------
+        vectors
+            (K, d); not centered.
+        added
+            How many vectors there have been up to now, those of this set included.
+        directions
+            The (d, m) basis of the subspace as far as it is known; m = 0 where nothing is.
+        mean
+            What is taken off vectors before they are compared.
+        room
+            How many dimensions the vectors fill outside the subspace, for what chance would have.
+        unit
+            E‖z‖²·E‖ρ‖² of one vector; 0 where it is not known.
+        """
+        rows = vectors[:: -(-len(vectors) // ROWS)]
+        both = np.stack([rows, rows - vectors.mean(axis=0)])
+        if self.filled:
+            chance = self._chance(added, directions.shape[1], room)
+            # Of a vector in two sets of K the share 1 − 1/K is left less their means; the cosine is as large.
+            left = 1.0 - 1.0 / len(vectors)
+            if chance < 0.75 * left:
+                alike = _alike(both[1], self.anchors[1, : self.filled], directions, chance, unit * left**4)
+            else:
+                shift = 0.0 if mean is None else mean
+                alike = _alike(both[0] - shift, self.anchors[0, : self.filled] - shift, directions, chance, unit)
+            # Of the pairs from different sets, 2·stood·(added − stood) are new since the last comparison.
+            self.sums += 2.0 * (added - self.stood) * self.stood * alike
+        self._keep(both, added)
+
+    def _chance(self, added: int, rank: int, room: float) -> float:
+        """Return the cosine above which ρ_s and ρ_t are taken to be related.
+
+        In q dimensions chance exceeds c with a probability p of about e^(−c²q/2). Their z being unrelated, with a
+        cosine of variance 1/m, such pairs add √(p/m) at random; of n² pairs 8n are looked at (one vector in 16 with 128
+        others), so that n times their mean is off by √(np/8m).
+        """
+        allowed = 8.0 * max(rank, 1) * NOISE**2 / added
+        return math.sqrt(min(1.0, 2.0 * math.log(1.0 / min(allowed, 0.5)) / room))
+
+    def _keep(self, both: Array, added: int) -> None:
+        """Give the set the places in the sample that the vectors since the last one are worth."""
+        count = both.shape[1]
+        fresh = min(count, ANCHORS - self.filled)
+        self.anchors[:, self.filled : self.filled + fresh] = both[:, :fresh]
+        self.filled += fresh
+        share = ANCHORS * (added - self.stood) / added
+        self.stood = added
+        wanted = min(int(share + self.rng.random()), count - fresh)
+        if wanted > 0:
+            places = self.rng.choice(ANCHORS, wanted, replace=False)
+            self.anchors[:, places] = both[:, fresh + self.rng.choice(count - fresh, wanted, replace=False)]
+
+    def inflation(self, added: int) -> float:
+        """Return what related pairs from different sets add to the variance, in units of that of independent vectors.
+
+        Vectors since the last comparison are taken to be related to the others as those before them were.
+        """
+        if not self.stood:
+            return 0.0
+        return max(0.0, self.sums) / self.stood * (added / self.stood)
+
+
+def _alike(rows: Array, known: Array, directions: Array, chance: float, unit: float) -> float:
+    """Return the mean over pairs of (z_s·z_t)(ρ_s·ρ_t), that of unrelated ones taken for 0, over `unit`."""
+    products = rows @ known.T
+    sizes, others = linalg.square_norms(rows), linalg.square_norms(known)
+    if directions.shape[1]:
+        inside, inside_known = rows @ directions, known @ directions
+        agree = inside @ inside_known.T
+        remain = products - agree
+        outside = np.maximum(sizes - linalg.square_norms(inside), 0.0)
+        outside_known = np.maximum(others - linalg.square_norms(inside_known), 0.0)
+    else:
+        # Nothing is known of the subspace: what there is to compare is the vector as a whole.
+        agree = remain = products
+        outside, outside_known = sizes, others
+        unit = 0.25 * (sizes.mean() + others.mean()) ** 2
+    related = remain > np.multiply.outer(chance * np.sqrt(outside), np.sqrt(outside_known))
+    related |= products >= (0.5 - 0.25 * SAME) * np.add.outer(sizes, others)
+    return float(np.vdot(agree[related], remain[related])) / (unit * related.size) if unit > 0.0 else 0.0

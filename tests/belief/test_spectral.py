@@ -1,0 +1,269 @@
+"""The flagship's belief against dense Bayesian regression, mixtures by hand, and what it must not fall for."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import eigenbandits as eb
+from eigenbandits.belief.likelihood import RowsReading, SumsReading, factor, spread, whitened
+from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
+from eigenbandits.belief.prior import POWERS, RATIOS, LearnedPrior
+from eigenbandits.belief.sample import SIZE, Sample
+from eigenbandits.environments import Digits, LowRank
+
+DIM = 6
+
+
+def problem(seed, count=15, dim=DIM):
+    """Return chosen actions, rewards, and the eigenvectors and eigenvalues of a second moment."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dim)) * np.linspace(2.0, 0.3, dim)
+    rewards = rows @ rng.standard_normal(dim) + 0.3 * rng.standard_normal(count) + 1.5
+    values, vectors = np.linalg.eigh(np.cov(rng.standard_normal((200, dim)) * np.linspace(2.0, 0.3, dim), rowvar=False))
+    return rows, rewards, vectors[:, ::-1], values[::-1]
+
+
+def prior_covariance(prior, basis):
+    inside = (basis * prior.roots**2) @ basis.T
+    return inside + prior.rest**2 * (np.eye(len(basis)) - basis @ basis.T)
+
+
+def reading(rows, rewards, basis, intercept=True):
+    if intercept:
+        rows, rewards = rows - rows.mean(axis=0), rewards - rewards.mean()
+    freedom = len(rows) - intercept
+    return SumsReading(basis.T @ rows.T @ rows @ basis, basis.T @ (rows.T @ rewards), rewards @ rewards, freedom)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_variances_follow_the_spectrum_and_give_a_signal_of_one(power):
+    _, _, basis, spectrum = problem(0)
+    prior = spread(spectrum, DIM, power)
+    covariance = prior_covariance(prior, basis)
+    second_moment = (basis * spectrum) @ basis.T
+    assert np.trace(covariance @ second_moment) == pytest.approx(1.0)
+    ratios = prior.roots**2 / prior.roots[0] ** 2
+    assert ratios == pytest.approx((spectrum / spectrum[0]) ** power)
+
+
+def test_directions_without_an_eigenvector_share_one_variance():
+    spectrum = np.array([4.0, 2.0, 0.5, 0.5])
+    prior = spread(spectrum, 2, 1.0)
+    assert len(prior.roots) == 2
+    assert prior.rest**2 / prior.roots[1] ** 2 == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("ratio", [0.01, 1.0, 50.0])
+def test_the_evidence_is_a_gaussian_density(ratio, intercept):
+    """Two priors are compared; a flat prior of the intercept is one of variance 10⁸, which adds the same to both."""
+    rows, rewards, basis, spectrum = problem(1)
+    noise = 0.4
+    seen = reading(rows, rewards, basis, intercept)
+    ours, dense = [], []
+    for power in (0.0, 2.0):
+        prior = spread(spectrum, DIM, power)
+        kernel, vector = seen.kernel(prior)
+        lower, log_det = factor(kernel, ratio)
+        white = whitened(lower, vector)
+        ours.append(-0.5 * seen.residual(float(white @ white), ratio) / noise**2 - 0.5 * log_det)
+        cover = np.eye(len(rows)) + ratio * rows @ prior_covariance(prior, basis) @ rows.T
+        if intercept:
+            cover += 1e8
+        _, whole = np.linalg.slogdet(cover)
+        dense.append(-0.5 * rewards @ np.linalg.solve(cover, rewards) / noise**2 - 0.5 * whole)
+    assert ours[1] - ours[0] == pytest.approx(dense[1] - dense[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("tracked", [2, DIM])
+def test_rows_and_sums_say_the_same(tracked):
+    rows, rewards, basis, spectrum = problem(2)
+    spectrum = spectrum.copy()
+    if tracked < DIM:
+        spectrum[tracked:] = spectrum[tracked:].mean()
+    centered, shifted = rows - rows.mean(axis=0), rewards - rewards.mean()
+    by_rows = RowsReading(centered, basis[:, :tracked], shifted, len(rows) - 1.0)
+    by_sums = reading(rows, rewards, basis)
+    fitted = [
+        LearnedPrior().fit(by_rows, spectrum, tracked, 1.0, None),
+        LearnedPrior().fit(by_sums, spectrum, DIM, 1.0, None),
+    ]
+    for one, other in zip(*fitted, strict=True):
+        assert one.ratio == pytest.approx(other.ratio, rel=1e-6)
+        assert one.weight == pytest.approx(other.weight, rel=1e-6)
+        assert one.variance == pytest.approx(other.variance, rel=1e-6)
+        estimate = rows_estimate(one, centered, basis[:, :tracked])
+        assert estimate == pytest.approx(basis @ sums_estimate(other), rel=1e-6, abs=1e-9)
+        scale, plus, minus = thin_covariance(one, centered, basis[:, :tracked])
+        thin = scale * np.eye(DIM) + plus.T @ plus - minus.T @ minus
+        dense = basis @ sums_covariance(other) @ basis.T / other.variance
+        assert thin == pytest.approx(dense, rel=1e-6, abs=1e-9)
+
+
+def test_a_member_is_bayesian_regression_with_a_flat_intercept():
+    rows, rewards, basis, spectrum = problem(3)
+    member = LearnedPrior().fit(reading(rows, rewards, basis), spectrum, DIM, 1.0, None)[1]
+    prior = member.variance * member.ratio * prior_covariance(member.prior, basis)
+    design = np.column_stack([rows, np.ones(len(rows))])
+    precision = design.T @ design / member.variance
+    precision[:DIM, :DIM] += np.linalg.inv(prior)
+    covariance = np.linalg.inv(precision)
+    mean = covariance @ design.T @ rewards / member.variance
+    assert basis @ sums_estimate(member) == pytest.approx(mean[:DIM])
+    assert basis @ sums_covariance(member) @ basis.T == pytest.approx(covariance[:DIM, :DIM])
+
+
+def test_the_ratio_that_is_found_is_the_likeliest_on_the_whole_grid():
+    rows, rewards, basis, spectrum = problem(4, count=60)
+    seen = reading(rows, rewards, basis)
+    members = LearnedPrior().fit(seen, spectrum, DIM, 1.0, None)
+    for member in members:
+        kernel, vector = seen.kernel(member.prior)
+        logs = []
+        for ratio in RATIOS:
+            lower, log_det = factor(kernel, float(ratio))
+            residual = seen.residual(float(np.square(whitened(lower, vector)).sum()), float(ratio))
+            logs.append(-(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - 0.5 * log_det)
+        logs = np.array(logs) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
+        weights = np.exp(logs - logs.max())
+        mean = weights @ np.log10(RATIOS) / weights.sum()
+        assert math.log10(member.ratio) == pytest.approx(mean, abs=0.02)
+
+
+def played(policy, count=40, dim=DIM, seed=0, reward=None):
+    """Let a policy choose and learn; return the actions learned from and their rewards."""
+    rng = np.random.default_rng(seed)
+    theta = np.random.default_rng(99).standard_normal(dim)
+    rows, rewards = [], []
+    for _ in range(count):
+        actions = rng.standard_normal((4, dim)) * np.linspace(2.0, 0.3, dim)
+        decision = policy.choose(actions)
+        value = float(decision.action @ theta + 0.3 * rng.standard_normal()) if reward is None else reward(decision)
+        policy.learn(decision, value)
+        rows.append(decision.action)
+        rewards.append(value)
+    return np.array(rows), np.array(rewards)
+
+
+def test_the_posterior_is_the_mixture_of_its_members_and_follows_each_reward():
+    """After a fit the mixture's moments by hand; after more rewards, Bayes's rule on top of them."""
+    policy = eb.EigenUCB(seed=0)
+    played(policy, 40)
+    belief = policy.belief
+    belief.due = 0
+    policy.choose(np.eye(DIM))
+    heard = np.where(belief.weights >= 1e-3, belief.weights, 0.0)
+    assert belief.center == pytest.approx(heard @ belief.members / heard.sum())
+    covariance = belief.noise**2 * belief.inverse.full()
+    spread_of_members = sum(
+        weight * np.outer(member - belief.center, member - belief.center)
+        for weight, member in zip(heard / heard.sum(), belief.members, strict=True)
+    )
+    # What the members say is beyond their differences: a covariance.
+    assert np.linalg.eigvalsh(covariance - spread_of_members).min() > -1e-9
+    center, precision = belief.center.copy(), np.linalg.inv(covariance)
+    rows, rewards = played(policy, 3, seed=5)
+    for row, value in zip(rows, rewards, strict=True):
+        lifted = policy.centering.lift_vectors(row)
+        before = precision @ center
+        precision += np.outer(lifted, lifted) / belief.noise**2
+        center = np.linalg.solve(precision, before + lifted * value / belief.noise**2)
+    assert belief.center == pytest.approx(center, rel=1e-6)
+    assert belief.noise**2 * belief.inverse.full() == pytest.approx(np.linalg.inv(precision), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("center", ["mean", "none", "set"])
+def test_few_rewards_in_many_dimensions_need_no_large_matrix(center):
+    """The thin form and the dense one, of the same rewards, give the same estimates and bounds."""
+    dim = 520
+    policies = [eb.EigenUCB(seed=0, center=center) for _ in range(2)]
+    rng = np.random.default_rng(3)
+    theta = rng.standard_normal(dim) / math.sqrt(dim)
+    for number in range(14):
+        actions = rng.standard_normal((6, dim))
+        decisions = [policy.choose(actions) for policy in policies]
+        assert decisions[0].index == decisions[1].index
+        assert decisions[0].upper == pytest.approx(decisions[1].upper, rel=1e-8)
+        value = float(decisions[0].action @ theta) + 0.1 * number
+        for policy, decision in zip(policies, decisions, strict=True):
+            policy.learn(decision, value)
+        assert policies[0].belief.inverse.thin
+        policies[1].belief.inverse.flush()
+        assert not policies[1].belief.inverse.thin
+
+
+def test_a_sample_keeps_every_reward_and_then_an_even_share():
+    sample = Sample()
+    sample.start(1)
+    for number in range(3 * SIZE):
+        sample.add(np.array([float(number)]), -float(number))
+    kept = sample.rows[: sample.fill, 0]
+    assert not sample.complete
+    assert np.array_equal(kept, np.arange(0.0, 3 * SIZE, sample.stride))
+    assert np.array_equal(sample.rewards[: sample.fill], -kept)
+
+
+def test_a_bound_is_a_value_that_came_twice():
+    belief = eb.belief.Spectral()
+    for value in (0.0, 0.5, 1.0):
+        assert belief._uncensored(value, 2.0) == value
+        belief._note_range(value)
+    assert belief._uncensored(1.0, 2.0) == 1.0
+    belief._note_range(1.0)
+    assert belief._uncensored(1.0, 2.0) == 2.0
+    assert belief._uncensored(1.0, 0.5) == 1.0
+    assert belief._uncensored(0.0, -1.0) == 0.0
+    belief._note_range(0.0)
+    assert belief._uncensored(0.0, -1.0) == -1.0
+    assert belief._uncensored(0.5, 3.0) == 0.5
+    assert belief._uncensored(1.0, math.nan) == 1.0
+
+
+def test_equal_rewards_for_long_do_not_freeze_it():
+    """200 rewards of 0, then those of the model: from then on it learns as one that starts there."""
+    environment = LowRank(20, 2, 5, perturbation=1.0, noise=0.1)
+    lost = {}
+    for equal in (0, 200):
+        policy = eb.EigenUCB(seed=0)
+        regrets = []
+        for number, offered in enumerate(environment.instance(7).rounds()):
+            if number == equal + 400:
+                break
+            decision = policy.choose(offered.actions)
+            policy.learn(decision, offered.reward(decision.index) if number >= equal else 0.0)
+            if number >= equal + 100:
+                regrets.append(offered.best - offered.values[decision.index])
+        lost[equal] = sum(regrets)
+    first = itertools.islice(environment.instance(7).rounds(), 50)
+    chance = np.mean([offered.best - offered.values.mean() for offered in first])
+    assert lost[0] < 0.15 * 300 * chance
+    assert lost[200] < 0.15 * 300 * chance
+
+
+def test_where_one_answer_is_right_the_reading_as_regrets_decides():
+    """Digits out of a network: rewards of 0 and 1 fit flat shapes, and steep ones choose better."""
+    policy = eb.EigenUCB(seed=0)
+    mistakes = 0.0
+    for number, offered in enumerate(Digits().instance(3).rounds()):
+        if number == 600:
+            break
+        decision = policy.choose(offered.actions)
+        policy.learn(decision, offered.reward(decision.index))
+        mistakes += offered.best - offered.values[decision.index]
+    assert mistakes <= 12
+    assert policy.belief.weights[0] < 0.5
+
+
+def test_the_noise_is_learned():
+    environment = LowRank(20, 2, 5, perturbation=1.0, noise=0.5)
+    policy = eb.EigenUCB(seed=0)
+    eb.run(policy, environment, rounds=800, seed=4)
+    assert policy.diagnostics().noise == pytest.approx(0.5, rel=0.1)
+
+
+def test_certified_says_what_it_needs():
+    with pytest.raises(ValueError, match="needs noise and theta_bound"):
+        eb.EigenUCB(certified=True)
+    assert isinstance(eb.EigenUCB(certified=True, noise=0.5, theta_bound=1.0).belief, eb.belief.MixtureSet)
