@@ -22,13 +22,6 @@ def choices(policy, times=1.0, plus=0.0, actions=1.0, environment=ENVIRONMENT, r
     return chosen
 
 
-# The width keeps the unit that it had while all rewards were equal, until the next fit. Once that is mended these tests
-# say so, and the mark goes together with the exception in docs/flagship.md.
-no_fit = pytest.mark.xfail(
-    strict=True, reason="the first reward that differs from all before it is not followed by a fit"
-)
-
-
 # In exact arithmetic nothing changes at all; a tie to the last digit could part the choices, and there is none here.
 @pytest.mark.parametrize("make", [eb.EigenUCB, eb.EigenTS])
 @pytest.mark.parametrize(
@@ -38,14 +31,12 @@ def test_other_units_change_no_choice(make, units):
     assert choices(make(seed=0), **units) == choices(make(seed=0))
 
 
-@no_fit
 def test_clicks_in_dollars_change_no_choice():
     clicks = LowRank(dim=16, rank=2, arms=6, noise_kind="bernoulli", rate=0.05)
     dollars = choices(eb.EigenUCB(seed=0), times=30.0, environment=clicks)
     assert dollars == choices(eb.EigenUCB(seed=0), environment=clicks)
 
 
-@no_fit
 def test_the_first_click_in_dollars_changes_no_choice():
     clicks = LowRank(64, 4, 20, perturbation=1.0, noise_kind="bernoulli", rate=0.02, theta_norm=1.5)
     # A power of two, so that not even rounding differs.

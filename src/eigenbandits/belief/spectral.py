@@ -131,7 +131,7 @@ class Spectral(Ambient):
         expected = linalg.dot(action, self.center)
         gain, _ = self._update(action, reward)
         square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
-        self.surprise = max(self.surprise + square - 1.0, 0.0)
+        self.surprise = max(self.surprise + square - 1.0, 0.0) if self.lowest < self.highest else 0.0
         count = self.evidence.count + 1
         if self.surprise > SURPRISING and count >= (1.0 + SOONEST) * self.fitted:
             self.due = min(self.due, count)
@@ -152,6 +152,9 @@ class Spectral(Ambient):
         return expected if (above or below) and self.lowest < self.highest else reward
 
     def _note_range(self, reward: float) -> None:
+        if self.lowest == self.highest != reward:
+            # Equal rewards have no unit, and the noise was a guess until now.
+            self.due = 0
         if reward >= self.highest:
             self.highest, self.bounded_above = reward, reward == self.highest
         if reward <= self.lowest:
