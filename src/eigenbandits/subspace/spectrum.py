@@ -68,6 +68,6 @@ class Spectrum(PCA):
         for name in ("likeness_within_sets", "independent_vectors"):
             found.pop(name, None)
         if self.spectrum is not None:
-            found["rank"] = bulk_edge_rank(self.spectrum, self.added)
-            found["noise_edge"] = bulk_edge(self.spectrum, self.added)
+            found["rank"] = bulk_edge_rank(self.spectrum, self.refreshed_at)
+            found["noise_edge"] = bulk_edge(self.spectrum, self.refreshed_at)
         return found
