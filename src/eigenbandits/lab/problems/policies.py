@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import eigenbandits
-from eigenbandits.algorithms import OFUL, PSLB, EpsilonGreedy, Greedy, LinTS, LinUCB
+from eigenbandits.algorithms import OFUL, PSLB, EigenTS, EigenUCB, EpsilonGreedy, Greedy, LinTS, LinUCB
 from eigenbandits.extras import MissingExtraError, need
 from eigenbandits.lab.problems.peers import EXPLORATIONS
 from eigenbandits.lab.robustness.players import RidgeOFUL
@@ -15,11 +14,6 @@ from eigenbandits.lab.words import LabError, unknown
 
 NOISE = 0.5
 """What policies are told that must be told the noise: Hoeffding's lemma for rewards between 0 and 1."""
-
-_FLAGSHIPS = {
-    "EigenUCB": "nothing set: posterior with a learned spectral prior, by optimism",
-    "EigenTS": "the same belief, by Thompson sampling",
-}
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,8 @@ def players() -> dict[str, Player]:
     ['OFUL R²d', 'LinUCB 0.25', 'LinUCB 0.1']
     """
     return {
-        **{name: Player({"kind": name}, words) for name, words in _FLAGSHIPS.items() if hasattr(eigenbandits, name)},
+        "EigenUCB": Player(EigenUCB(), "nothing set: posterior with a learned spectral prior, by optimism"),
+        "EigenTS": Player(EigenTS(propensity_draws=0), "the same belief, by Thompson sampling"),
         "PSLB": Player(PSLB(noise=NOISE), "told a noise of 0.5 and nothing else"),
         "OFUL": Player(OFUL(noise=NOISE), "log-det radius, noise 0.5, λ = 1"),
         "OFUL R²d": Player(RidgeOFUL(noise=NOISE), "the same with λ = R²d/S², S one over the size of actions", True),
