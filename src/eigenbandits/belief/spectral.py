@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg
-from eigenbandits.belief.ambient import Ambient, AmbientView
-from eigenbandits.belief.base import Belief, Finding, Models, View
+from eigenbandits import inputs, linalg
+from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.base import Belief
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
 from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
 from eigenbandits.belief.sample import Sample
+from eigenbandits.belief.spectral_view import SpectralView
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
 
@@ -37,9 +38,9 @@ class Spectral(Ambient):
     """θ ~ N(0, ρσ² g(C)) with C the second moment of all actions offered: a Gaussian posterior with nothing to set.
 
     The shape g, the signal-to-noise ratio ρ and the noise σ come from the rewards (`LearnedPrior`), anew whenever their
-    number has grown by a half and with each new frame; the members' posteriors are joined into the normal law with
-    the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the actions,
-    or the rewards, by a number, or adding one to all rewards, changes no choice.
+    number has grown by a half, or sooner where they surprise; the members' posteriors are joined into the normal law
+    with the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the
+    actions, or the rewards, by a number, or adding one to all rewards, changes no choice.
 
     Where the largest reward has come more than once, it is taken for a bound, and so is the smallest: reaching a bound
     is no evidence against a value beyond it, and a reward there counts as what was expected, if that was beyond (Tobin
@@ -172,13 +173,14 @@ class Spectral(Ambient):
         """Learn the prior from the rewards and make the posterior that follows."""
         count = self.evidence.count
         # Rounding adds up over rank-one updates, so that there is an end to them even where rewards are many.
-        self.due = min(count + max(1, math.ceil(GROWTH * count)), count + max(256, 4 * len(self.center)))
-        self.fitted, self.surprise = count, 0.0
+        until = min(max(1, math.ceil(GROWTH * count)), max(256, 4 * len(self.center)))
         if basis.shape[0] == basis.shape[1]:
             self._fit_sums(basis, spectrum)
         else:
-            self._fit_sample(basis, spectrum)
+            self._fit_sample(basis, spectrum, until)
         self.factor = self.solved_action = self.solved = None
+        # Last, so that a fit that was cut off is made again.
+        self.due, self.fitted, self.surprise = count + until, count, 0.0
 
     def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int) -> list[Member]:
         squares = self.evidence.squares
@@ -230,9 +232,9 @@ class Spectral(Ambient):
         self.noise = math.sqrt(variance)
         self._take_covariance(basis @ covariance @ basis.T / variance, mean)
 
-    def _fit_sample(self, basis: Array, spectrum: Array) -> None:
+    def _fit_sample(self, basis: Array, spectrum: Array, room: int) -> None:
         """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
-        dim, count = len(basis), self.evidence.count
+        dim = len(basis)
         mean, level = self._means(dim)
         fill = self.sample.fill
         rows, rewards = self.sample.rows[:fill, :dim], self.sample.rewards[:fill]
@@ -245,7 +247,6 @@ class Spectral(Ambient):
         estimates = np.array([rows_estimate(member, rows, basis) for member in members])
         best = members[int(self.weights.argmax())]
         self.noise = math.sqrt(best.variance)
-        room = self.due - count
         if self.sample.complete and fill + room + basis.shape[1] <= dim // 2:
             self._take_members(estimates, mean, level)
             self.center = self.members[int(self.weights.argmax())]
@@ -336,63 +337,3 @@ class Spectral(Ambient):
             }
             found["shapes"] = {f"{power:g}": float(w) for power, w in zip(POWERS, self.weights, strict=True)}
         return found
-
-
-class SpectralView(AmbientView):
-    """The posterior through one decision set, with what each member says of it."""
-
-    belief: Spectral
-    _values: Array | None = None
-
-    def values(self) -> Array:
-        """Return what each member says (K, k) each action is worth."""
-        if self._values is None:
-            self._values = linalg.project(self.lifted, self.belief.members.T)
-        return self._values
-
-    def finding(self, index: int) -> Finding:
-        """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
-        found = super().finding(index) or Finding()
-        values = self.values()
-        members = values.shape[1]
-        found.forecast = said = np.empty(2 * members + 1)
-        said[0] = self.estimate(index)
-        best = values.max(axis=0, out=said[1 : members + 1])
-        np.subtract(values[index], best, out=said[members + 1 :])
-        return found
-
-    def uppers(self) -> Array:
-        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
-        if self._uppers is None:
-            self._look()
-            assert self._products is not None
-            squares = linalg.row_dots(self.lifted, self._products)
-            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
-        return self._uppers
-
-    def best(self) -> tuple[int, float]:
-        """Return the action with the highest optimistic value."""
-        return View.best(self) if self._products is not None else super().best()
-
-    def _look(self) -> None:
-        """Find the products Z⁻¹x of all actions."""
-        if self._products is None:
-            self.lifted = self.lifted.astype(np.float64, copy=False)
-            self._products = self.belief.inverse.times_rows(self.lifted)
-
-    def prefetch(self, sizes: list[int]) -> None:
-        """Find out at once what each part will ask for; not the bounds, since each part has a radius of its own."""
-        self._look()
-        self.values()
-
-    def part(self, start: int, stop: int) -> SpectralView:
-        """Return the view through some of the actions."""
-        part = SpectralView(self.belief, self.lifted[start:stop], self.belief.omega_of(stop - start), self._root)
-        part._products = None if self._products is None else self._products[start:stop]
-        part._values = None if self._values is None else self._values[start:stop]
-        part._estimates = None if self._estimates is None else self._estimates[start:stop]
-        return part
-
-    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from the posterior, times the scale where one is given."""
-        return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))

@@ -1,0 +1,77 @@
+"""The flagship's posterior through one decision set, with what each member of its prior says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import kernels, linalg
+from eigenbandits.belief.ambient import AmbientView
+from eigenbandits.belief.base import Finding, Models, View
+
+if TYPE_CHECKING:
+    from eigenbandits.belief.spectral import Spectral
+
+Array = NDArray[np.float64]
+
+
+class SpectralView(AmbientView):
+    """The posterior through one decision set, with what each member says of it."""
+
+    belief: Spectral
+    _values: Array | None = None
+
+    def values(self) -> Array:
+        """Return what each member says (K, k) each action is worth."""
+        if self._values is None:
+            self._values = linalg.project(self.lifted, self.belief.members.T)
+        return self._values
+
+    def finding(self, index: int) -> Finding:
+        """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
+        found = super().finding(index) or Finding()
+        values = self.values()
+        members = values.shape[1]
+        found.forecast = said = np.empty(2 * members + 1)
+        said[0] = self.estimate(index)
+        best = values.max(axis=0, out=said[1 : members + 1])
+        np.subtract(values[index], best, out=said[members + 1 :])
+        return found
+
+    def uppers(self) -> Array:
+        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
+        if self._uppers is None:
+            self._look()
+            assert self._products is not None
+            squares = linalg.row_dots(self.lifted, self._products)
+            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
+        return self._uppers
+
+    def best(self) -> tuple[int, float]:
+        """Return the action with the highest optimistic value."""
+        return View.best(self) if self._products is not None else super().best()
+
+    def _look(self) -> None:
+        """Find the products Z⁻¹x of all actions."""
+        if self._products is None:
+            self.lifted = self.lifted.astype(np.float64, copy=False)
+            self._products = self.belief.inverse.times_rows(self.lifted)
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Find out at once what each part will ask for; not the bounds, since each part has a radius of its own."""
+        self._look()
+        self.values()
+
+    def part(self, start: int, stop: int) -> SpectralView:
+        """Return the view through some of the actions."""
+        part = SpectralView(self.belief, self.lifted[start:stop], self.belief.omega_of(stop - start), self._root)
+        part._products = None if self._products is None else self._products[start:stop]
+        part._values = None if self._values is None else self._values[start:stop]
+        part._estimates = None if self._estimates is None else self._estimates[start:stop]
+        return part
+
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from the posterior, times the scale where one is given."""
+        return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))
