@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from eigenbandits.algorithms import PSLB
+from eigenbandits.algorithms import PSLB, EigenUCB
 from eigenbandits.belief import Ambient
 from eigenbandits.environments import Instance
 from eigenbandits.inputs import Array
@@ -69,6 +69,27 @@ class ToldPSLB(Policy):
         told = PSLB(noise=self.noise, rank=basis.shape[1], theta_bound=bound, ridge=bound**-2, seed=self.seed)
         center = "mean" if large else "none"
         self._compose(MeasuredPCA(basis), told.belief, told.rule, center=center, seed=self.seed)
+
+
+class ToldCertified(Policy):
+    """`EigenUCB(certified=True)`, told what its proof rests on: the noise, and the norm of θ* as its bound S.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `EigenUCB`.
+    """
+
+    def __init__(self, *, noise: float, seed: int | None = None) -> None:
+        self.noise = noise
+        self.seed = seed
+        self._compose(Whole(), Ambient(noise), Optimism(), seed=seed)
+
+    def reveal(self, instance: Instance) -> None:
+        """Be told the bound."""
+        bound = instance.theta_bound
+        told = EigenUCB(certified=True, noise=self.noise, theta_bound=bound, center="none", seed=self.seed)
+        self._compose(told.subspace, told.belief, told.rule, seed=self.seed)
 
 
 class RidgeOFUL(Policy):

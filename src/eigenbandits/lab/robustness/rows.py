@@ -11,9 +11,9 @@ from eigenbandits.environments import Digits, LowRank
 from eigenbandits.lab.experiment import Experiment
 from eigenbandits.lab.recording import Record
 from eigenbandits.lab.robustness.openings import Opening
-from eigenbandits.lab.robustness.players import RidgeOFUL, ToldPSLB
+from eigenbandits.lab.robustness.players import RidgeOFUL, ToldCertified, ToldPSLB
 
-FLAGSHIP, TOLD = "EigenUCB", "PSLB told"
+FLAGSHIP, CERTIFIED, TOLD = "EigenUCB", "certified", "PSLB told"
 OFUL_PLAIN, OFUL_RIDGE = "OFUL", "OFUL R²d"
 ARMS, NOISE = 10, 0.5
 BASE, LARGE_MEAN = "d=100 m=4 9×", "large common mean"
@@ -21,6 +21,7 @@ TIMES_1000, TIMES_0001 = "actions × 1,000", "actions × 0.001"
 
 COLUMNS = {
     FLAGSHIP: "told nothing, not even the noise",
+    CERTIFIED: "EigenUCB(certified=True), told the noise and the norm of θ*",
     TOLD: "the paper's PSLB, told the noise, the true rank and the true projection error",
     OFUL_PLAIN: "log-det radius, λ = 1, S = 1",
     OFUL_RIDGE: "log-det radius, λ = R²d/S², S one over the size of the actions",
@@ -101,6 +102,7 @@ def columns() -> dict[str, Any]:
     """Return the policies; those that ask are told the noise of the environment, which is 0.5 in all of these."""
     return {
         FLAGSHIP: EigenUCB(),
+        CERTIFIED: ToldCertified(noise=NOISE),
         TOLD: ToldPSLB(noise=NOISE),
         OFUL_PLAIN: OFUL(noise=NOISE),
         OFUL_RIDGE: RidgeOFUL(noise=NOISE),
