@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 import eigenbandits as eb
-from eigenbandits.belief.certified import DOUBLINGS, MixtureSet
+from eigenbandits.belief.certified.mixture_set import DOUBLINGS, MixtureSet
 from eigenbandits.subspace.base import Frame
 
 R, S, DELTA = 0.4, 1.3, 0.05

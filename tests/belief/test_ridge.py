@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from eigenbandits.belief.certified.ridge import Ridge
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.ridge import Ridge
 
 
 def dense(actions, rewards, span, inside, outside):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief.likelihood import RowsReading, SumsReading, factor, spread, whitened
-from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
-from eigenbandits.belief.prior import POWERS, RATIOS, LearnedPrior
-from eigenbandits.belief.sample import SIZE, Sample
+from eigenbandits.belief.spectral.likelihood import RowsReading, SumsReading, factor, spread, whitened
+from eigenbandits.belief.spectral.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
+from eigenbandits.belief.spectral.prior import POWERS, RATIOS, LearnedPrior
+from eigenbandits.belief.spectral.sample import SIZE, Sample
 from eigenbandits.environments import Digits, LowRank
 
 DIM = 6

@@ -2,11 +2,11 @@
 
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, View
-from eigenbandits.belief.certified import MixtureSet
+from eigenbandits.belief.certified.mixture_set import MixtureSet
 from eigenbandits.belief.intersection import Both
 from eigenbandits.belief.projected import Projected
 from eigenbandits.belief.sketch import Sketched
-from eigenbandits.belief.spectral import Spectral
+from eigenbandits.belief.spectral.belief import Spectral
 
 __all__ = [
     "Ambient",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief, Finding
+from eigenbandits.belief.certified.readings import LeastUpper
+from eigenbandits.belief.certified.ridge import Ridge
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.readings import LeastUpper
-from eigenbandits.belief.ridge import Ridge
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 

@@ -12,7 +12,7 @@ from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import Finding, Models, View
 
 if TYPE_CHECKING:
-    from eigenbandits.belief.spectral import Spectral
+    from eigenbandits.belief.spectral.belief import Spectral
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.belief.likelihood import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spread, whitened
 from eigenbandits.component import Component
 from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
 

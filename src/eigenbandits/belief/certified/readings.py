@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.base import Finding, Rows, View, walk
-from eigenbandits.belief.ridge import Ridge
+from eigenbandits.belief.certified.ridge import Ridge
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from eigenbandits import inputs, linalg
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.likelihood import Reading, RowsReading, SumsReading
-from eigenbandits.belief.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
-from eigenbandits.belief.prior import POWERS, LearnedPrior, Member
-from eigenbandits.belief.sample import Sample
-from eigenbandits.belief.spectral_view import SpectralView
+from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
+from eigenbandits.belief.spectral.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
+from eigenbandits.belief.spectral.prior import POWERS, LearnedPrior, Member
+from eigenbandits.belief.spectral.sample import Sample
+from eigenbandits.belief.spectral.view import SpectralView
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
 

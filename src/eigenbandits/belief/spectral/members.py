@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from eigenbandits import linalg
-from eigenbandits.belief.prior import Member
+from eigenbandits.belief.spectral.prior import Member
 
 Array = NDArray[np.float64]
 
