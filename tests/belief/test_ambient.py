@@ -43,7 +43,7 @@ def test_oful_agrees_with_its_twin_in_every_round(center):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(0, 60), st.floats(1e-3, 1e3), st.floats(0.0, 5.0))
+@given(st.integers(0, 10**6), st.integers(0, 60), st.floats(1e-3, 1e3), st.just(0.0) | st.floats(1e-6, 5.0))
 def test_linucb_is_the_estimate_and_a_multiple_of_the_width(seed, count, ridge, multiplier):
     actions, rewards = stream(seed, count)
     policy = eb.LinUCB(multiplier=multiplier, ridge=ridge)

@@ -53,44 +53,47 @@ def test_the_noise_lies_between_its_prior_and_what_is_left():
     assert noise_variance(5.0, 7, unit=3.0, weight=2.0, noise=0.5) == 0.25
 
 
-def centered_moments(best, behind, rewards):
-    columns = [column - column.mean() for column in (best, behind, rewards)]
-    m, a, r = columns
-    return np.array([[m @ m, m @ a, a @ a, m @ r, a @ r], [r @ r, 0, 0, 0, 0]])
+def moments(best, behind, rewards):
+    """Return the sums of products of (M, a, g) with each other and with r about their means, and Σr²."""
+    columns = np.column_stack([best, behind, -(behind < 0.0).astype(float), rewards])
+    columns = columns - columns.mean(axis=0)
+    products = columns.T @ columns
+    return products[None, :3, :3], products[None, :3, 3], float(products[3, 3])
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("slopes", [(1.0, 1.0), (0.0, 3.0), (-1.0, 2.0), (2.0, -1.0), (-1.0, -1.0)])
+@pytest.mark.parametrize(
+    "slopes", [(1.0, 1.0, 0.0), (0.0, 3.0, 1.0), (-1.0, 2.0, -1.0), (2.0, -1.0, 0.5), (-1.0, -1.0, -1.0)]
+)
 def test_regret_residuals_are_those_of_least_squares_with_slopes_of_at_least_0(seed, slopes):
     rng = np.random.default_rng(seed)
     count = 40
-    best, behind = rng.standard_normal(count), -rng.random(count)
-    rewards = 0.3 + slopes[0] * best + slopes[1] * behind + 0.5 * rng.standard_normal(count)
-    design = np.column_stack([np.ones(count), best, behind])
-    solved = lsq_linear(design, rewards, bounds=([-np.inf, 0.0, 0.0], np.inf), tol=1e-14)
-    at_one = rewards - best - behind
-    at_one = np.square(at_one - at_one.mean()).sum()
-    expected = (at_one + count * 2.0 * solved.cost) / (1.0 + count)
-    found = regret_residuals(centered_moments(best, behind, rewards), count)
-    assert found[0] == pytest.approx(expected, rel=1e-6)
+    best, behind = rng.standard_normal(count), np.minimum(0.5 - rng.random(count), 0.0)
+    missed = -(behind < 0.0).astype(float)
+    rewards = 0.3 + slopes[0] * best + slopes[1] * behind + slopes[2] * missed + 0.5 * rng.standard_normal(count)
+    design = np.column_stack([np.ones(count), best, behind, missed])
+    solved = lsq_linear(design, rewards, bounds=([-np.inf, 0.0, 0.0, 0.0], np.inf), tol=1e-14)
+    at_prior = rewards - best - behind
+    at_prior = np.square(at_prior - at_prior.mean()).sum()
+    expected = (at_prior + count * 2.0 * solved.cost) / (1.0 + count)
+    assert regret_residuals(*moments(best, behind, rewards), count)[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_regret_residuals_of_nothing_and_of_a_member_that_is_never_contradicted():
-    assert regret_residuals(np.zeros((3, 5)), 0).tolist() == [0.0, 0.0]
+    assert regret_residuals(np.zeros((2, 3, 3)), np.zeros((2, 3)), 0.0, 0).tolist() == [0.0, 0.0]
     rewards = np.array([0.0, 1.0, 1.0, 0.0])
-    moments = centered_moments(rewards, np.zeros(4), rewards)
-    assert regret_residuals(moments, 4)[0] == pytest.approx(0.0, abs=1e-12)
+    assert regret_residuals(*moments(rewards, np.zeros(4), rewards), 4)[0] == pytest.approx(0.0, abs=1e-8)
 
 
-def test_a_member_whose_advantage_explains_the_rewards_wins():
+def test_a_member_that_was_contradicted_whenever_the_choice_was_wrong_wins():
+    """However far behind it said that the choice was."""
     rng = np.random.default_rng(1)
     right = rng.random(200) < 0.8
-    rewards = right.astype(float)
-    best = rng.random(200)
-    knows = centered_moments(best, np.where(right, 0.0, -0.2), rewards)
-    blind = centered_moments(best, np.where(rng.random(200) < 0.8, 0.0, -0.2), rewards)
-    both = np.concatenate([knows[:1], blind])
-    evidence = regret_evidence(both, 200, unit=0.16, weight=2.0, noise=None)
+    rewards, best, sizes = right.astype(float), rng.random(200), -0.5 * rng.random(200)
+    knows = moments(best, np.where(right, 0.0, sizes), rewards)
+    blind = moments(best, np.where(rng.random(200) < 0.8, 0.0, sizes), rewards)
+    gram, cross = (np.concatenate([one, other]) for one, other in zip(knows[:2], blind[:2], strict=True))
+    evidence = regret_evidence(gram, cross, knows[2], 200, unit=0.16, weight=2.0, noise=None)
     assert evidence[0] > evidence[1] + 50.0
 
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 from scipy.special import ndtri
 
 Array = NDArray[np.float64]
@@ -66,19 +68,22 @@ def expected_maximum(count: int) -> float:
     return float(ndtri(0.5264 ** (1.0 / count)))
 
 
-def regret_residuals(moments: Array, count: float) -> Array:
-    """Return what is left of the rewards once a member's best values and advantages have explained what they can.
+def regret_residuals(gram: Array, cross: Array, squares: float, count: float) -> Array:
+    """Return what is left of the rewards once a member's forecasts have explained what they can.
 
-    The reading behind it: r = c + α M + β a, with M the highest value that a member gave to any action of the set and
-    a ≤ 0 the value of the action played less M. A model of the rewards' level needs α = 1; one that only tells the
-    right action from the wrong ones needs no more than β > 0. Both slopes have Zellner's prior of one observation's
-    weight around 1, and may not be negative: to be right where one is contradicted is no merit.
+    The reading behind it: r = c + α M + β a + γ g, with M the highest value that a member gave to any action of the
+    set, a ≤ 0 the value of the action played less M, and g = −1 where a < 0, else 0. A model of the rewards' level needs
+    α = β = 1 and γ = 0, and Zellner's prior of one observation's weight is around these. One that only tells the right
+    action from the wrong ones needs no more than β or γ above 0. No slope may be negative: to be right where one is
+    contradicted is no merit.
 
     Parameters
     ----------
-    moments
-        (k, 5): for each member the sums of M², M a, a², M r and a r, and (last row) Σr² in the first column, all
-        about their means.
+    gram, cross
+        (k, 3, 3) and (k, 3): for each member the sums of products of (M, a, g) with each other and with r, about their
+        means.
+    squares
+        Σr² about its mean.
     count
         n.
 
@@ -87,27 +92,26 @@ def regret_residuals(moments: Array, count: float) -> Array:
     ndarray of shape (k,)
         The residual sums of squares.
     """
-    squares = float(moments[-1, 0])
-    found = np.empty(len(moments) - 1)
-    for row, (mm, ma, aa, mr, ar) in enumerate(moments[:-1].tolist()):
-        gain = 0.0
-        if mm > 0.0 and mr > 0.0:
-            gain = max(gain, mr * mr / mm)
-        if aa > 0.0 and ar > 0.0:
-            gain = max(gain, ar * ar / aa)
-        determinant = mm * aa - ma * ma
-        if determinant > 1e-9 * mm * aa:
-            alpha, beta = (aa * mr - ma * ar) / determinant, (mm * ar - ma * mr) / determinant
-            if alpha >= 0.0 and beta >= 0.0:
-                gain = max(gain, alpha * mr + beta * ar)
-        least = max(squares - gain, 0.0)
-        at_one = max(squares - 2.0 * (mr + ar) + mm + 2.0 * ma + aa, least)
-        found[row] = (at_one + count * least) / (1.0 + count)
+    expected = np.array([1.0, 1.0, 0.0])
+    found = np.empty(len(gram))
+    for place, (matrix, vector) in enumerate(zip(gram, cross, strict=True)):
+        # In units of each column; a column of zeros, or one that others make up, explains nothing of its own.
+        sizes = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+        used = sizes > 1e-9 * max(math.sqrt(squares), np.finfo(float).tiny)
+        sizes = np.where(used, sizes, 1.0)
+        scaled = np.where(np.outer(used, used), matrix / np.outer(sizes, sizes), 0.0) + 1e-9 * np.eye(3)
+        root = np.linalg.cholesky(scaled + np.diag(~used))
+        slopes = nnls(root.T, solve_triangular(root, np.where(used, vector / sizes, 0.0), lower=True))[0] / sizes
+        least = max(squares - 2.0 * float(slopes @ vector) + float(slopes @ matrix @ slopes), 0.0)
+        at_prior = max(squares - 2.0 * float(expected @ vector) + float(expected @ matrix @ expected), least)
+        found[place] = (at_prior + count * least) / (1.0 + count)
     return found
 
 
-def regret_evidence(moments: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
-    """Return the evidence of the reading of `regret_residuals` for each member; its two slopes cost log(1 + n)."""
-    residuals = regret_residuals(moments, count)
+def regret_evidence(
+    gram: Array, cross: Array, squares: float, count: float, *, unit: float, weight: float, noise: float | None
+) -> Array:
+    """Return the evidence of the reading of `regret_residuals` for each member; its slopes cost 1.5 log(1 + n)."""
+    residuals = regret_residuals(gram, cross, squares, count)
     freedom = max(count - 1.0, 0.0)
-    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - math.log1p(count)
+    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - 1.5 * math.log1p(count)

@@ -58,20 +58,22 @@ class Member:
 class LearnedPrior(Component):
     """Weighs the shapes by two readings of the rewards: as values, and as regrets.
 
-    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets, r = c + α M + β a,
-    they follow from what each member said of the decision before its reward was known: M, the highest value in the
-    set, and a, the value of the action played less M. Where one answer is right, rewards say nothing of the values'
-    level, and only the second reading holds. Both are probabilities of the same rewards, and a member has their sum.
+    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets,
+    r = c + α M + β a + γ g, they follow from what each member said of the decision before its reward was known: M, the
+    highest value in the set; a, the value of the action played less M; and g, whether it would have played another.
+    Where one answer is right, rewards say nothing of the values' level, and only the second reading holds. Both are
+    probabilities of the same rewards, and a member has their sum.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("starts", "sums", "waiting", "fill", "forecasts")
+    _state_names: ClassVar[tuple[str, ...]] = ("starts", "totals", "sums", "waiting", "fill", "forecasts")
 
     def __init__(self) -> None:
         count = len(POWERS)
         # Where the search for each member's ratio starts.
         self.starts: NDArray[np.int64] = np.full(count, int(np.argmax(_LOG_PRIOR)), dtype=np.int64)
-        # For each member the sums of M, a, M², Ma, a², Mr and ar; in the last row those of r and r².
-        self.sums: Array = np.zeros((count + 1, 7))
+        # For each member the sums of M, a, g and r (`marginal.regret_residuals`), and of their products.
+        self.totals: Array = np.zeros((count, 4))
+        self.sums: Array = np.zeros((count, 4, 4))
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
         self.forecasts = 0
@@ -90,34 +92,19 @@ class LearnedPrior(Component):
         """Add up what waits, rewards and values less an origin."""
         rows, members = self.waiting[: self.fill], len(POWERS)
         best, behind, rewards = rows[:, 1 : members + 1] - origin, rows[:, members + 1 : -1], rows[:, -1] - origin
-        sums = self.sums
-        sums[:-1, 0] += best.sum(axis=0)
-        sums[:-1, 1] += behind.sum(axis=0)
-        sums[:-1, 2] += np.square(best).sum(axis=0)
-        sums[:-1, 3] += (best * behind).sum(axis=0)
-        sums[:-1, 4] += np.square(behind).sum(axis=0)
-        sums[:-1, 5] += rewards @ best
-        sums[:-1, 6] += rewards @ behind
-        sums[-1, 0] += rewards.sum()
-        sums[-1, 1] += rewards @ rewards
+        # The columns of (M, a, g, r) for each member, and the sums of their products.
+        columns = np.stack([best, behind, -(behind < 0.0).astype(float), np.broadcast_to(rewards[:, None], best.shape)])
+        self.sums += np.einsum("itk,jtk->kij", columns, columns)
+        self.totals += columns.sum(axis=1).T
         self.forecasts += self.fill
         self.fill = 0
         self.waiting = self.waiting[:WAITING].copy()
 
     def moments(self, origin: float = 0.0) -> Array:
-        """Return the sums of squares and products about their means, as `marginal.regret_residuals` takes them."""
+        """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
         self._flush(origin)
-        found = np.zeros((len(self.sums), 5))
-        count = max(self.forecasts, 1)
-        best, behind = self.sums[:-1, 0], self.sums[:-1, 1]
-        total, squares = float(self.sums[-1, 0]), float(self.sums[-1, 1])
-        found[:-1, 0] = np.maximum(self.sums[:-1, 2] - best**2 / count, 0.0)
-        found[:-1, 1] = self.sums[:-1, 3] - best * behind / count
-        found[:-1, 2] = np.maximum(self.sums[:-1, 4] - behind**2 / count, 0.0)
-        found[:-1, 3] = self.sums[:-1, 5] - best * total / count
-        found[:-1, 4] = self.sums[:-1, 6] - behind * total / count
-        found[-1, 0] = max(squares - total**2 / count, 0.0)
-        return found
+        means = self.totals / max(self.forecasts, 1)
+        return np.asarray(self.sums - self.totals[:, :, None] * means[:, None, :])
 
     def fit(
         self, reading: Reading, spectrum: Array, tracked: int, unit: float, noise: float | None, origin: float = 0.0
@@ -146,7 +133,9 @@ class LearnedPrior(Component):
             white = whitened(lower, vector)
             residual = reading.residual(float(white @ white), ratio)
             found.append((power, prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
-        as_regrets = regret_evidence(self.moments(origin), self.forecasts, **known)
+        moments = self.moments(origin)
+        squares = max(float(moments[0, 3, 3]), 0.0)
+        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, self.forecasts, **known)
         if self.forecasts > reading.count + 1.0:
             # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
             as_regrets *= (reading.count + 1.0) / self.forecasts
