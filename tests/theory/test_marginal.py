@@ -53,7 +53,7 @@ def test_the_noise_lies_between_its_prior_and_what_is_left():
     assert noise_variance(5.0, 7, unit=3.0, weight=2.0, noise=0.5) == 0.25
 
 
-def moments(best, behind, rewards):
+def moments(best, behind, rewards) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the sums of products of (M, a, g) with each other and with r about their means, and Σr²."""
     columns = np.column_stack([best, behind, -(behind < 0.0).astype(float), rewards])
     columns = columns - columns.mean(axis=0)
