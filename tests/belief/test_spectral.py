@@ -1,5 +1,6 @@
 """The flagship's belief against dense Bayesian regression, mixtures by hand, and what it must not fall for."""
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -13,6 +14,7 @@ from eigenbandits.belief.spectral.members import rows_estimate, sums_covariance,
 from eigenbandits.belief.spectral.prior import POWERS, RATIOS, LearnedPrior
 from eigenbandits.belief.spectral.sample import SIZE, Sample
 from eigenbandits.environments import Digits, LowRank
+from eigenbandits.files import from_bytes, to_bytes
 
 DIM = 6
 
@@ -268,3 +270,20 @@ def test_certified_says_what_it_needs():
     with pytest.raises(ValueError, match="needs noise and theta_bound"):
         eb.EigenUCB(certified=True)
     assert isinstance(eb.EigenUCB(certified=True, noise=0.5, theta_bound=1.0).belief, eb.belief.MixtureSet)
+
+
+def test_a_decision_of_another_kind_is_refused_and_changes_nothing():
+    policy = eb.EigenUCB(seed=0)
+    actions = np.eye(3)
+    own = policy.choose(actions)
+    other = dataclasses.replace(own, forecast=np.zeros(3))
+    before = to_bytes(policy)
+    with pytest.raises(ValueError, match="of another kind"):
+        policy.learn(other, 1.0)
+    with pytest.raises(ValueError, match="of another kind"):
+        policy.learn_many([own, other], [1.0, 0.0])
+    policy.choose(actions, observe=False)
+    again = from_bytes(before)
+    again.choose(actions, observe=False)
+    assert policy.diagnostics().rewards_learned == 0
+    assert np.array_equal(policy.belief.center, again.belief.center)  # type: ignore[attr-defined]

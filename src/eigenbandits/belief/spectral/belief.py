@@ -109,6 +109,7 @@ class Spectral(Ambient):
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
+        self._check(forecast)
         said = self._said(action) if forecast is None else forecast
         value = self._uncensored(reward, float(said[0]))
         # A posterior that the next choice makes anew need not follow.
@@ -139,7 +140,13 @@ class Spectral(Ambient):
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
+        for forecast in forecasts or ():
+            self._check(forecast)
         Belief.learn_many(self, actions, rewards, forecasts)
+
+    def _check(self, forecast: Array | None) -> None:
+        if forecast is not None and np.shape(forecast) != (2 * len(POWERS) + 1,):
+            raise ValueError("this decision was made by a policy of another kind; hand in its action vector instead.")
 
     def _said(self, action: Array) -> Array:
         """Return the forecast for an action without its set: each member takes it for the best there was."""
