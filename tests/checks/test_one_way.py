@@ -27,6 +27,7 @@ def test_a_view_is_a_pure_reading(case):
         "uppers": lambda: (view.best(), view.best_exact(), view.uppers(), view.optimist(0)(), view.optimist_exact(1)()),
         "posterior": lambda: view.posterior(5, rng).vector(2),
         "boundary": lambda: view.boundary(5, rng).vector(2),
+        "joint": lambda: (view.best_joint(), view.optimist_joint(0)()),
     }
     assert set(policy.rule.needs) <= set(policy.belief.offers) <= set(asked)
     for name in policy.belief.offers:

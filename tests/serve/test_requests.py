@@ -9,7 +9,7 @@ import struct
 import httpx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.serve.bodies import BINARY, code, create, decide
 
@@ -162,6 +162,7 @@ def test_the_same_policy_again_is_no_mistake_and_another_is(shared):
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(body=bytes(16), dim="", sets=None)
 @given(
     body=st.one_of(
         st.binary(max_size=200),

@@ -87,7 +87,11 @@ class Front:
             if handler is not None:
                 endpoint = path.split("/", 4)[4]
                 media = headers.get(b"content-type", "").partition(";")[0].strip().lower()
-                query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+                query = (
+                    dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+                    if scope["query_string"]
+                    else {}
+                )
                 await answer.json(200, await handler(name, media, query, body))
             elif path == "/v1/empty" and method == "POST":
                 endpoint = "empty"

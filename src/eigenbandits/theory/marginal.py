@@ -63,7 +63,7 @@ def expected_maximum(count: int) -> float:
     Examples
     --------
     >>> round(expected_maximum(2), 2), round(expected_maximum(10), 2), round(expected_maximum(1000), 2)
-    (0.6, 1.54, 3.24)
+    (0.6, 1.54, 3.22)
     """
     return float(ndtri(0.5264 ** (1.0 / count)))
 

@@ -121,7 +121,7 @@ class Spectral(Ambient):
         self.evidence.add(action, value - self.origin)
         if len(action) > MANY_DIMENSIONS:
             self.sample.add(action, value - self.origin)
-        self.prior.add(said, value)
+        self.prior.add(said, value, self.origin)
         self._note_range(reward)
 
     def _follow_reward(self, action: Array, reward: float) -> None:

@@ -78,11 +78,13 @@ class LearnedPrior(Component):
         self.fill = 0
         self.forecasts = 0
 
-    def add(self, forecast: Array, reward: float) -> None:
-        """Add a reward and what was said of its decision: the estimate, each member's M, then each member's a."""
-        if self.fill == len(self.waiting):
-            # As many rooms again: they are emptied with each fit, and fits are as far apart as rewards are many.
-            self.waiting = np.concatenate([self.waiting, np.zeros_like(self.waiting)])
+    def add(self, forecast: Array, reward: float, origin: float = 0.0) -> None:
+        """Add a reward and what was said of its decision: the estimate, each member's M, then each member's a.
+
+        Both are taken less an origin, which must stay the same.
+        """
+        if self.fill == WAITING:
+            self._flush(origin)
         row = self.waiting[self.fill]
         row[:-1] = forecast
         row[-1] = reward
@@ -98,7 +100,6 @@ class LearnedPrior(Component):
         self.totals += columns.sum(axis=1).T
         self.forecasts += self.fill
         self.fill = 0
-        self.waiting = self.waiting[:WAITING].copy()
 
     def moments(self, origin: float = 0.0) -> Array:
         """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
