@@ -92,11 +92,16 @@ class Spectral(Ambient):
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
-        super().start(dim, intercept)
         self.members = np.zeros((len(POWERS), dim))
         self.kappa = intercept
-        if dim > MANY_DIMENSIONS:
-            self.sample.start(dim)
+        if dim <= MANY_DIMENSIONS:
+            super().start(dim, intercept)
+            return
+        # Without a (d, d) matrix, which may never be needed.
+        self.evidence.start(dim)
+        self.inverse.reset_thin(1.0, np.zeros((0, dim)), np.zeros((0, dim)), room=1)
+        self.center = np.zeros(dim)
+        self.sample.start(dim)
 
     def follow(self, frame: Frame | None) -> None:
         """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
