@@ -1,4 +1,4 @@
-"""How much the service bears: `python -m benchmarks.serve.load --help`."""
+"""Throughput and latency of the service: `python -m benchmarks.serve.load --help`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from benchmarks.serve.process import Service, service
 from benchmarks.serve.traffic import CATALOGUE, POLICY, Record, Traffic, World
 from benchmarks.serve.wire import Script, play
 from eigenbandits.files import write_whole
-from eigenbandits.lab.tables import aligned
+from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.serve.client import Client
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TARGET_PAIRS, TARGET_P99 = 1000, 20.0
-# The same items come again and again, so the rank is told, as the documentation advises for a catalogue; vectors come
-# over the wire in single precision, so nothing is lost by reading them so.
+# Vectors arrive in single precision, so nothing is lost by keeping it.
 PARAMETERS = {"dtype": "float32", "seed": 0}
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What one phase of the load came to."""
+    """The results of one phase."""
 
     name: str
     seconds: float
@@ -40,7 +39,7 @@ class Phase:
     client_cpu: float
 
     def rows(self) -> dict[str, Any]:
-        """Return its numbers by name: a rate, and percentiles in milliseconds."""
+        """Return the results by name: a rate, and percentiles in milliseconds."""
         count = self.record.pairs or len(self.record.empty)
         found: dict[str, Any] = {"phase": self.name, "seconds": self.seconds, "per_second": count / self.seconds}
         for kind in ("empty", "decide", "reward"):
@@ -58,7 +57,7 @@ class Phase:
 
 
 def measure(name: str, running: Service, record: Record, scripts: Sequence[Script]) -> Phase:
-    """Play scripts to their end and take the time of both sides."""
+    """Play scripts to their end and measure both sides."""
     server, client, start = running.cpu_seconds(), time.process_time(), time.perf_counter()
     play(running.address, scripts)
     seconds = time.perf_counter() - start
@@ -66,13 +65,13 @@ def measure(name: str, running: Service, record: Record, scripts: Sequence[Scrip
 
 
 def for_seconds(seconds: float) -> Callable[[], bool]:
-    """Return what says whether so many seconds have gone by since now."""
+    """Return a function that says whether so many seconds have passed."""
     stop = time.perf_counter() + seconds
     return lambda: time.perf_counter() >= stop
 
 
 def at_rate(rate: float) -> Callable[[], float]:
-    """Return what gives the moments of a steady stream, shared by all who take from it."""
+    """Return a function that gives the times of a steady stream, shared by all its users."""
     start, taken = time.perf_counter(), 0
 
     def pace() -> float:
@@ -84,14 +83,14 @@ def at_rate(rate: float) -> Callable[[], float]:
 
 
 def prepare(url: str, world: World, parameters: dict[str, Any]) -> None:
-    """Upload the catalogue and create the policy, where they are not there yet."""
+    """Upload the catalogue and create the policy, unless they exist."""
     with Client(url) as client:
         client.create_catalogue(CATALOGUE, world.ids, world.vectors)
         client.create_policy(POLICY, "EigenUCB", parameters, catalogue=CATALOGUE)
 
 
 def phases(running: Service, world: World, seconds: float, connections: Sequence[int], batch: int) -> list[Phase]:
-    """Measure the floor, single requests from several numbers of connections, a steady rate, and batches."""
+    """Measure the floor, single requests over several numbers of connections, a steady rate, and batches."""
     found: list[Phase] = []
 
     def run(name: str, make: Callable[[Traffic, Callable[[], bool]], Script], count: int) -> Phase:
@@ -113,7 +112,7 @@ def phases(running: Service, world: World, seconds: float, connections: Sequence
 
 
 def middle(runs: Sequence[Sequence[Phase]]) -> list[dict[str, Any]]:
-    """Return for each phase the repeat with the middle rate, and the lowest and highest rate beside it."""
+    """Return for each phase the repeat with the median rate, with the lowest and the highest rate."""
     found = []
     for repeats in zip(*runs, strict=True):
         rows = sorted((phase.rows() for phase in repeats), key=lambda row: float(row["per_second"]))
@@ -155,13 +154,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def verdict(rows: Sequence[dict[str, Any]]) -> str:
-    """Say whether one and the same phase of single pairs met both targets."""
+    """Say whether a phase of single pairs met both targets."""
     single = [row for row in rows if row["phase"].startswith("pairs, ")]
     both = [row for row in single if row["per_second"] >= TARGET_PAIRS and _worst(row) < TARGET_P99]
     best = max(both or single, key=lambda row: row["per_second"])
     found = f"{best['per_second']:,.0f} pairs per second with a p99 of {_worst(best):.1f} ms ({best['phase']})"
-    asked = f"at least {TARGET_PAIRS:,} pairs per second with every p99 below {TARGET_P99:g} ms"
-    return f"{'Met' if both else 'Missed'}: asked were {asked}; the best single pairs came to {found}."
+    target = f"at least {TARGET_PAIRS:,} pairs per second with every p99 below {TARGET_P99:g} ms"
+    return f"Target {'met' if both else 'missed'}: {target}. The best phase of single pairs: {found}."
 
 
 def _worst(row: dict[str, Any]) -> float:
@@ -169,7 +168,7 @@ def _worst(row: dict[str, Any]) -> float:
 
 
 def where_time_goes(world: World, parameters: dict[str, Any], seconds: float, connections: int) -> str:
-    """Play pairs against a service with a sampler in it, and return whose processor time it was."""
+    """Play pairs against a service that samples itself, and return where its processor time went."""
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "profile.json"
         program = ["-m", "benchmarks.serve.profiled", str(out)]
@@ -189,7 +188,7 @@ def where_time_goes(world: World, parameters: dict[str, Any], seconds: float, co
 
 
 def disk(folder: Path, count: int = 300) -> str:
-    """Return how long this disk takes to say that a page of the log is safe: the floor of every commit."""
+    """Return how long this disk takes to sync one page: the floor of every commit."""
     taken = []
     with (folder / "floor").open("wb") as file:
         for _ in range(count):
@@ -199,28 +198,28 @@ def disk(folder: Path, count: int = 300) -> str:
             os.fdatasync(file.fileno())
             taken.append(time.perf_counter() - start)
     marks = np.percentile(taken, [50, 95, 99]) * 1000
-    return f"A page of 4 KiB is safe on this disk after {marks[0]:.1f} / {marks[1]:.1f} / {marks[2]:.1f} ms."
+    return f"This disk syncs a page of 4 KiB in {marks[0]:.1f} / {marks[1]:.1f} / {marks[2]:.1f} ms."
 
 
 def machine() -> str:
-    """Return what it ran on, in a line."""
+    """Return the machine and the versions, in a line."""
     from importlib.metadata import version
 
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = (named or [platform.machine()])[0]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "numpy"))
+    packages = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "starlette", "numpy"))
     return f"{os.cpu_count()} cores ({processor}), Python {platform.python_version()}, {packages}"
 
 
 def main() -> None:
-    """Measure, print, and leave load.md and load.json."""
+    """Measure, print, and write load.md and load.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--arms", type=int, default=100, help="K, the items named in each request")
     parser.add_argument("--items", type=int, default=1000, help="items in the catalogue")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each phase")
-    parser.add_argument("--repeats", type=int, default=3, help="of all phases; that with the middle rate is shown")
+    parser.add_argument("--repeats", type=int, default=3, help="of all phases; the one with the median rate is shown")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4, 8, 16, 32])
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of EigenUCB, in JSON")
@@ -236,7 +235,7 @@ def main() -> None:
     options = [f"--{option}" for option in asked.options]
     runs = []
     for _ in range(asked.repeats):
-        # A service of its own for each repeat: the more a policy has learned, the more closely it has to look.
+        # A new service for each repeat: a policy costs more the more it has learned.
         with tempfile.TemporaryDirectory() as place, service(Path(place) / "data", *options) as running:
             prepare(running.url, world, asked.parameters)
             play(running.address, [Traffic(world, Record()).pairs(for_seconds(3.0)) for _ in range(8)])
@@ -249,11 +248,11 @@ def main() -> None:
         f"d = {asked.dim}, K = {asked.arms} of {asked.items:,} items, EigenUCB {asked.parameters}; client and service "
         f"on {machine()}.",
         table(rows),
-        f"Of {asked.repeats} repeats the one with the middle rate, beside it the lowest and the highest. "
-        "Milliseconds are the 50th, 95th and 99th percentiles as the client sees them (at a steady rate from the "
-        "moment a request was due); µs are processor time for each pair, or for each empty request.",
+        f"The median of {asked.repeats} repeats by rate, with the lowest and the highest. Milliseconds are the 50th, "
+        "95th and 99th percentiles as the client sees them (at a steady rate from the moment a request was due); µs "
+        "are processor time per pair, or per empty request.",
         verdict(rows),
-        f"{floor} At the end the policy had learned from {learned:,} rewards, and the service held {memory:.0f} MiB.",
+        f"{floor} At the end the policy had learned from {learned:,} rewards, and the service used {memory:.0f} MiB.",
     ]
     if not asked.no_profile:
         text += ["Where the service's processor time goes (sampled, 16 connections):"]

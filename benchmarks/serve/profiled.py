@@ -22,9 +22,7 @@ OWNERS = {
     "/uvicorn/": "uvicorn",
     "/httptools/": "uvicorn",
     "/h11/": "uvicorn",
-    "/starlette/": "Starlette and FastAPI",
-    "/fastapi/": "Starlette and FastAPI",
-    "/pydantic": "Starlette and FastAPI",
+    "/starlette/": "Starlette",
     "/asyncio/": "event loop",
     "/selectors.py": "event loop",
 }

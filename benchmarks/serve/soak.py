@@ -21,9 +21,8 @@ from benchmarks.serve.traffic import Record, Traffic, World
 from benchmarks.serve.trend import Trend, trend
 from benchmarks.serve.wire import play
 from eigenbandits.files import write_whole
-from eigenbandits.lab.drawing import to_bytes
-from eigenbandits.lab.style import figure
-from eigenbandits.lab.tables import aligned
+from eigenbandits.lab.reporting.renderer import canvas, encode
+from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.serve.client import Client
 
 EMPTY_RATE = 10.0
@@ -119,7 +118,7 @@ def summary(rows: Sequence[Mapping[str, float]], settle: int, setting: str) -> s
 
 def draw(rows: Sequence[Mapping[str, float]]) -> bytes:
     """Return the figure: memory, latency, processor and reward over the minutes."""
-    made, (memory, latency, processor, earned) = figure(2, 2, width=4.6, height=2.6)
+    made, (memory, latency, processor, earned) = canvas(2, 2, width=4.6, height=2.6)
     minutes = [row["minute"] for row in rows]
     held = [row["memory_mib"] for row in rows]
     memory.plot(minutes, held, color="#0072B2")
@@ -138,7 +137,7 @@ def draw(rows: Sequence[Mapping[str, float]]) -> bytes:
     processor.set(title="Processor of the service", xlabel="minute", ylabel="cores", ylim=(0, None))
     earned.plot(minutes, [row["reward_rate"] for row in rows], color="#0072B2")
     earned.set(title="Reward earned", xlabel="minute", ylabel="mean reward of a pair", ylim=(0, 1.05))
-    return to_bytes(made, "png")
+    return encode(made, "png")
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def service(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory):
+def shared_service(tmp_path_factory):
     """The same for all tests of a module that leave nothing behind that others would mind."""
     with serving(tmp_path_factory.mktemp("data")) as client:
         yield client

@@ -185,8 +185,8 @@ def test_the_verdict_asks_both_of_the_same_phase():
     fast = {"phase": "pairs, 32 connections", "per_second": 2000.0, "decide_p99_ms": 30.0, "reward_p99_ms": 5.0}
     prompt = {"phase": "pairs, 8 connections", "per_second": 900.0, "decide_p99_ms": 3.0, "reward_p99_ms": 5.0}
     good = {"phase": "pairs, 16 connections", "per_second": 1100.0, "decide_p99_ms": 9.0, "reward_p99_ms": 15.0}
-    assert load.verdict([fast, prompt]).startswith("Missed")
-    assert load.verdict([fast, prompt, good]).startswith("Met")
+    assert load.verdict([fast, prompt]).startswith("Target missed")
+    assert load.verdict([fast, prompt, good]).startswith("Target met")
     assert "1,100 pairs per second with a p99 of 15.0 ms" in load.verdict([fast, prompt, good])
 
 

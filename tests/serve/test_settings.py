@@ -43,7 +43,7 @@ def test_the_environment_overrules_the_file_and_options_overrule_both(file):
         ("open_metrics = 3", "open_metrics is 3; expected true or false."),
         ("max_dim = 0", "max_dim is 0; expected at least 1."),
         ("request_timeout = nan", "request_timeout is nan; expected at least 0.01."),
-        ("colour = 1", "sets 'colour', which is no setting"),
+        ("color = 1", "sets 'color', which is not a setting"),
         ("port = ", "is not TOML"),
         ("database = 'mysql://x'", "database is neither empty nor a postgresql:// address"),
         ("log_level = 'loud'", "log_level is 'loud'"),

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Server", "Settings", "running"]
 
 
+_PACKAGES = ("starlette", "pydantic", "orjson", "prometheus_client", "threadpoolctl", "uvicorn")
+
+
 def __getattr__(name: str) -> Any:
     """Load the server and the client only when they are asked for: the settings need neither."""
     if name == "Client":
@@ -19,7 +22,7 @@ def __getattr__(name: str) -> Any:
 
         return Client
     if name in ("Server", "running"):
-        need("serve", "fastapi", "orjson", "prometheus_client", "threadpoolctl", "uvicorn", what="The service")
+        need("serve", *_PACKAGES, what="The service")
         from eigenbandits.serve import server
 
         return getattr(server, name)

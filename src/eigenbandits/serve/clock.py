@@ -1,18 +1,18 @@
-"""The server's clock: follows the wall clock at the start and the monotonic one from then on, so it never jumps."""
+"""The clock of the service: starts at the wall clock and then follows the monotonic clock, so it never jumps."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-# The wall clock may be corrected by this many seconds without a word.
+# Corrections of the wall clock up to this many seconds are not reported.
 TOLERATED = 2.0
 
 
 class Clock:
     """Seconds since 1970 that only go forward, at the pace of real time.
 
-    Times to live are measured with it: if the wall clock is set a day ahead, no decision grows a day older.
+    Times to live are measured with it: if the wall clock is set a day ahead, no decision becomes a day older.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Clock:
         return self._steady() + self._offset
 
     def at_least(self, moment: float) -> None:
-        """Go on from a moment that the log has already seen, where the wall clock is behind it."""
+        """Continue from a moment that is in the log already, if the wall clock is behind it."""
         self._offset += max(0.0, moment - self.now())
 
     def jump(self) -> float:
-        """Return by how many seconds the wall clock has jumped since the last look; 0 where it has not."""
+        """Return by how many seconds the wall clock has jumped since the last call; 0 if it has not."""
         apart = self._wall() - self.now()
         moved = apart - self._known
         if abs(moved) <= TOLERATED:

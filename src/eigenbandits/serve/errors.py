@@ -1,7 +1,8 @@
-"""What callers are told when something cannot be done: a code for programs and one sentence for people."""
+"""The errors of the service: refusals, which callers receive, and failures, which stop the writer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -13,55 +14,77 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of
     status
         The HTTP status.
     code
-        One word that programs can tell apart.
+        One word for programs.
     message
-        One sentence: what was wrong, what to do.
+        One sentence for people: what was wrong and what to do.
     field
-        The part of the request that it is about.
+        The field of the request that the error is about.
     retry_after
         Seconds after which trying again makes sense.
+    headers
+        Further headers of the response.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, field: str | None = None, retry_after: int | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        field: str | None = None,
+        retry_after: int | None = None,
+        headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.field = field
-        self.retry_after = retry_after
+        self.headers = dict(headers or {})
+        if retry_after is not None:
+            self.headers["retry-after"] = str(retry_after)
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON body of the answer."""
+        """Return the JSON body of the response."""
         error = {"code": self.code, "message": self.message}
         return {"error": error if self.field is None else error | {"field": self.field}}
 
-    def headers(self) -> dict[str, str]:
-        """Return the headers that belong to the answer."""
-        found = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        return found | ({"www-authenticate": "Bearer"} if self.status == 401 else {})
-
 
 def invalid(message: str, field: str | None = None, code: str = "invalid_request") -> Refusal:
-    """Return the refusal of a request that does not say what it should."""
+    """Return the refusal of a request with wrong content."""
     return Refusal(400, code, message, field)
 
 
 def unknown(what: str, name: str) -> Refusal:
-    """Return the refusal of a name that nothing has."""
+    """Return the refusal of a name that does not exist."""
     return Refusal(404, f"unknown_{what}", f"There is no {what} {name!r}.")
 
 
 def unavailable(reason: str, retry_after: int = 1) -> Refusal:
-    """Return the refusal of a request that may succeed later as it is."""
+    """Return the refusal of a request that may succeed later, unchanged."""
     return Refusal(503, "unavailable", f"The service cannot answer now: {reason}. Try again.", retry_after=retry_after)
 
 
 def internal() -> Refusal:
-    """Return what callers are told of a defect: nothing of the inside."""
-    return Refusal(500, "internal", "This failed inside the service; its log says why.")
+    """Return the refusal that hides a defect of the service from callers."""
+    return Refusal(500, "internal", "The service failed; its log says why.")
 
 
 class StorageError(Exception):
-    """The database or the disk did not do what it was asked; nothing of the transaction may be relied on."""
+    """The database or the disk failed; nothing of the transaction may be relied on."""
+
+
+class InUseError(Exception):
+    """Another server writes to the same database."""
+
+
+class ReplayError(Exception):
+    """The log does not hold what is needed to replay it from the position requested."""
+
+
+class PolicyError(Exception):
+    """A policy failed on some commands; it may have done what the log does not know."""
+
+    def __init__(self, commands: Sequence[Any], refusal: Refusal) -> None:
+        super().__init__(str(refusal))
+        self.commands = commands
+        self.refusal = refusal

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eigenbandits.serve.hosted import Hosted
-from eigenbandits.serve.journal import Journal
-from eigenbandits.serve.sets import Inline, decode
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN
+from eigenbandits.serve.writer.event_codec import decode_decision
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-# Numbers that are held in memory at a time.
+# Numbers held in memory at a time.
 _AT_ONCE = 4_000_000
 
 _LOG = [
@@ -31,18 +32,18 @@ _MORE = [
     ("rewarded_at", pa.float64()),
     ("status", pa.string()),
 ]
-_STATUS = {None: "pending", "given": "rewarded", "default": "default", "expired": "expired"}
+_STATUS = {GIVEN: "rewarded", DEFAULT: "default", EXPIRED: "expired"}
 
 
-def write(journal: Journal, hosted: Hosted, path: Path, everything: bool, rewarded: bool) -> int:
+def write(journal: Journal, hosted: HostedPolicy, path: Path, everything: bool, rewarded: bool) -> int:
     """Write a policy's decisions to a file; return how many.
 
-    A deterministic rule chooses what it chooses with certainty, so that its propensity is 1.
+    The propensity of a deterministic choice is 1.
 
     Parameters
     ----------
     everything
-        Add the columns that `environments.Log` does not take.
+        Add the columns that `offpolicy.Log` does not take.
     rewarded
         Leave out decisions that have no reward, and those of whose sets only the row chosen was kept.
     """
@@ -56,21 +57,21 @@ def write(journal: Journal, hosted: Hosted, path: Path, everything: bool, reward
     return count
 
 
-def _groups(journal: Journal, hosted: Hosted, rewarded: bool) -> Iterator[list[tuple[Any, ...]]]:
+def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool) -> Iterator[list[tuple[Any, ...]]]:
     after, rows, numbers = 0, [], 0
     while found := journal.exported(hosted.id, after, 200):
-        for number, chosen, _, item, propensity, decided_at, content, reward, kind, rewarded_at in found:
-            asked, _ = decode(bytes(content))
-            pruned = isinstance(asked, Inline) and asked.chosen_only
+        for row, end in found:
+            decision_set, _ = decode_decision(row.content)
+            pruned, reward = decision_set.chosen_only, None if end is None else end.reward
             if rewarded and (reward is None or pruned):
                 continue
-            actions = np.asarray(asked.actions(hosted.catalogue), dtype=np.float32)
-            likely = 1.0 if propensity is None else propensity
-            log = (list(actions), 0 if pruned else chosen, reward, likely)
-            more = (f"{hosted.id}-{number}", item, number, decided_at, rewarded_at, _STATUS[kind])
-            rows.append((*log, *more))
+            actions = np.asarray(decision_set.actions(hosted.catalogue), dtype=np.float32)
+            likely = 1.0 if row.propensity is None else row.propensity
+            log = (list(actions), 0 if pruned else row.index, reward, likely)
+            rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
+            rows.append((*log, row.decision, row.item, row.round, row.decided_at, rewarded_at, status))
             numbers += actions.size
-        after = found[-1][0]
+        after = found[-1][0].round
         if numbers > _AT_ONCE:
             yield rows
             rows, numbers = [], 0

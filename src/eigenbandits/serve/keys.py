@@ -6,39 +6,30 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from eigenbandits.serve.errors import Refusal, invalid, unavailable
+from eigenbandits.serve.storage.schema import KeyRow
 
 SCOPES = ("decide", "reward", "admin")
 _PREFIX = "ebk_"
+_CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-@dataclass(frozen=True)
-class Key:
-    """What is stored of a key: never the key itself."""
-
-    id: str
-    name: str
-    scopes: tuple[str, ...]
-    digest: bytes
-    created_at: float
-    revoked_at: float | None = None
-
-
-def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[Key, str]:
+def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
     """Return a new key as it is stored, and the text that its owner sends.
 
-    The text holds 256 random bits, so that one round of a fast hash hides it as well as a slow one would.
+    The text holds 256 random bits, so one round of a fast hash hides it as well as a slow one would.
     """
-    wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
+    wanted = [scope for scope in SCOPES if scope in set(scopes)]
     if not wanted or set(scopes) - set(SCOPES):
         raise invalid(f"scopes is {sorted(set(scopes))}; expected some of {', '.join(SCOPES)}.", "scopes")
     if not 1 <= len(name) <= 100 or not name.isprintable():
-        raise invalid("name of the key is empty, too long or not printable; expected 1 to 100 characters.", "name")
+        raise invalid(
+            "name of the key is empty, too long or not printable; expected 1 to 100 printable characters.", "name"
+        )
     id_ = secrets.token_hex(8)
     text = f"{_PREFIX}{id_}_{secrets.token_urlsafe(32)}"
-    return Key(id_, name, wanted, _digest(text), now), text
+    return KeyRow(id_, name, " ".join(wanted), _digest(text), now), text
 
 
 def _digest(text: str) -> bytes:
@@ -48,13 +39,13 @@ def _digest(text: str) -> bytes:
 class KeyRing:
     """The keys that are valid now.
 
-    Without any key, not even a revoked one, everything is open; who revokes the last key closes the door, not opens it.
-    Until the keys are known nobody gets in.
+    Without any key, not even a revoked one, everything is open; revoking the last key does not open the service again.
+    Until the keys have been read, every request is refused.
 
     Parameters
     ----------
     may_be_open
-        Whether the door may be open at all.
+        Whether the service may be open at all.
     """
 
     def __init__(self, may_be_open: bool = True) -> None:
@@ -62,9 +53,9 @@ class KeyRing:
         self.empty = False
         self.open = False
         self._may_be_open = may_be_open
-        self._valid: dict[str, Key] = {}
+        self._valid: dict[str, KeyRow] = {}
 
-    def replace(self, keys: Iterable[Key]) -> None:
+    def replace(self, keys: Iterable[KeyRow]) -> None:
         """Take the keys of the database."""
         found = list(keys)
         self._valid = {key.id: key for key in found if key.revoked_at is None}
@@ -73,28 +64,30 @@ class KeyRing:
         self.known = True
 
     def check(self, header: str | None, scope: str | None) -> str:
-        """Return the id of the caller's key; raise `Refusal` where it is missing, wrong or not good for the scope.
+        """Return the id of the caller's key; raise `Refusal` if it is missing or wrong or lacks the scope.
 
         Parameters
         ----------
         header
             The Authorization header.
         scope
-            What the key must allow; None is satisfied with any valid key.
+            What the key must allow; None for any valid key.
         """
         if self.open:
             return ""
         if not self.known:
             raise unavailable("its keys are not known yet")
         if not header:
-            raise Refusal(401, "missing_key", "This needs a key; send it as 'Authorization: Bearer ebk_…'.")
+            message = "A key is required; send it as 'Authorization: Bearer ebk_…'."
+            raise Refusal(401, "missing_key", message, headers=_CHALLENGE)
         scheme, _, text = header.partition(" ")
         id_ = text[len(_PREFIX) :].partition("_")[0]
         key = self._valid.get(id_)
-        # An unknown id is compared too, so that the time tells nothing about which ids there are.
+        # An unknown id is compared as well, so that the time does not reveal which ids exist.
         same = hmac.compare_digest(_digest(text), key.digest if key else bytes(32))
         if scheme.lower() != "bearer" or key is None or not same:
-            raise Refusal(401, "wrong_key", "This key is not known or was revoked; ask for a new one.")
-        if scope is not None and scope not in key.scopes and "admin" not in key.scopes:
-            raise Refusal(403, "missing_scope", f"This key does not have the scope {scope!r} that this request needs.")
+            message = "This key is not known or was revoked; ask for a new one."
+            raise Refusal(401, "wrong_key", message, headers=_CHALLENGE)
+        if scope is not None and not {scope, "admin"} & set(key.scopes.split()):
+            raise Refusal(403, "missing_scope", f"This key lacks the scope {scope!r}, which this request needs.")
         return key.id

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line, with no vector, reward or key in it."""
+"""Structured logs: one JSON object per line, without vectors, rewards or keys."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def tell(event: str, level: int = logging.INFO, *, trace: bool = False, **fields: Any) -> None:
+def log_event(event: str, level: int = logging.INFO, *, trace: bool = False, **fields: Any) -> None:
     """Log an event with its fields."""
     logger.log(level, event, extra={"fields": fields}, exc_info=trace)
 
 
 def to_stderr(level: str) -> None:
-    """Send the logs, those of the HTTP server too, to stderr from now on."""
+    """Send the logs, including those of the HTTP server, to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("eigenbandits.serve", "uvicorn.error"):

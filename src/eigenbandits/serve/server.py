@@ -1,4 +1,4 @@
-"""Running the service: in the foreground, or in a thread beside tests and examples."""
+"""The server: in the foreground, or in a thread for tests and examples."""
 
 from __future__ import annotations
 
@@ -12,48 +12,49 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from eigenbandits.serve.app import create_app
 from eigenbandits.serve.clock import Clock
-from eigenbandits.serve.engine import Engine
-from eigenbandits.serve.protocol import timed
+from eigenbandits.serve.http.application import application
+from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.http.protocol import timed
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import database_of
+from eigenbandits.serve.writer.writer import Writer
 
 
 class Server:
-    """A service that listens.
+    """A running service.
 
     Attributes
     ----------
-    engine
-        What decides and learns.
+    writer
+        Decides and learns.
     url
         Where it listens.
     """
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self.settings = settings
-        self.engine = Engine(settings, database_of(settings), clock=clock)
+        self.writer = Writer(settings, database_of(settings), clock=clock)
         self.url = ""
         self._socket: socket.socket | None = None
-        self._app = create_app(self.engine)
+        self._gateway = Gateway(self.writer)
 
     def start(self) -> None:
-        """Open the database and the port; raise ValueError where that would let everybody in."""
-        self.engine.start()
+        """Open the database and the port; raise ValueError if everybody would have access."""
+        self.writer.start()
         try:
-            if not self.settings.loopback and not self.engine.keys.known:
-                raise ValueError("the database does not answer, so that nobody knows the keys; start it first.")
-            if not self.settings.loopback and self.engine.keys.empty:
+            if not self.settings.loopback and not self.writer.registry.keys.known:
+                raise ValueError("the database does not answer, so the keys are not known; start it first.")
+            if not self.settings.loopback and self.writer.registry.keys.empty:
                 raise ValueError(
-                    f"host is {self.settings.host} and there is no key, so that everybody could get in; "
+                    f"host is {self.settings.host} and there is no key, so everybody would have access; "
                     "create a key with `eigenbandits keys create`, or listen on 127.0.0.1."
                 )
             family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
             self._socket = socket.socket(family, socket.SOCK_STREAM)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((self.settings.host, self.settings.port))
-            # From here on a connection waits instead of being refused.
+            # From here on connections wait instead of being refused.
             self._socket.listen(1024)
         except BaseException:
             self.stop()
@@ -62,8 +63,9 @@ class Server:
         self.url = f"http://{host}:{self._socket.getsockname()[1]}"
         self.http = uvicorn.Server(
             uvicorn.Config(
-                self._app,
+                application(self._gateway),
                 http=timed(self.settings.request_timeout),
+                ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -76,14 +78,14 @@ class Server:
         )
 
     def run(self) -> None:
-        """Answer until told to stop, by a signal or `http.should_exit`."""
+        """Serve until stopped by a signal or by `http.should_exit`."""
         assert self._socket is not None
         if threading.current_thread() is threading.main_thread():
-            # The HTTP server stops at a signal and then raises it once more, which must not end us before the database
-            # is closed.
+            # The HTTP server stops at a signal and then raises it again, which must not end the process before the
+            # database is closed.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: None)
-            # What is there now stays; looking through it again and again would make requests wait.
+            # What exists now stays; collecting it again and again would make requests wait.
             gc.collect()
             gc.freeze()
         try:
@@ -95,8 +97,8 @@ class Server:
         """Close the port and the database."""
         if self._socket is not None:
             self._socket.close()
-        self._app.close()
-        self.engine.stop()
+        self._gateway.close()
+        self.writer.stop()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Settings of the service: from a TOML file, the environment and the command line, the later the stronger."""
+"""Settings of the service, from a TOML file, overridden by the environment, overridden by the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _option(default: Any, text: str, least: float | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the service may be told; every field has a name in the file, in the environment and as an option.
+    """The settings; every field can be set in the file, in the environment and as an option.
 
     Examples
     --------
@@ -39,28 +39,30 @@ class Settings:
         _FOLDER, "Folder of the database, the snapshots and the lock."
     )
     database: str = _option("", "postgresql://… instead of SQLite in the folder.")
-    host: str = _option("127.0.0.1", "Address to listen on; anything but loopback needs a key.")
-    port: int = _option(8765, "Port to listen on; 0 takes a free one.", 0)
+    host: str = _option("127.0.0.1", "Address to listen on; any but loopback needs a key.")
+    port: int = _option(8765, "Port to listen on; 0 picks a free one.", 0)
     max_body_bytes: int = _option(8 * 2**20, "Largest body of a request.", 1024)
     max_catalogue_bytes: int = _option(256 * 2**20, "Largest body that uploads items of a catalogue.", 1024)
-    max_actions: int = _option(10_000, "Most actions in one decision set, K.", 1)
-    max_dim: int = _option(4096, "Most numbers in one vector, d.", 1)
-    max_batch: int = _option(1000, "Most entries in one batch request.", 1)
-    max_policies: int = _option(100, "Most policies.", 1)
-    max_catalogues: int = _option(100, "Most catalogues.", 1)
-    max_items: int = _option(1_000_000, "Most items in one catalogue.", 1)
-    max_waiting: int = _option(2000, "Requests that may wait for the writer; more are told to come again.", 1)
+    max_actions: int = _option(10_000, "Largest number of actions in one decision set, K.", 1)
+    max_dim: int = _option(4096, "Largest length of a vector, d.", 1)
+    max_batch: int = _option(1000, "Largest number of entries in one batch request.", 1)
+    max_policies: int = _option(100, "Largest number of policies.", 1)
+    max_catalogues: int = _option(100, "Largest number of catalogues.", 1)
+    max_items: int = _option(1_000_000, "Largest number of items in one catalogue.", 1)
+    max_waiting: int = _option(
+        2000, "Requests that may wait for the writer; further ones are refused for the moment.", 1
+    )
     max_connections: int = _option(1000, "Connections that may be open at once.", 1)
     rate: float = _option(0.0, "Requests per second for each key; 0 sets no limit.", 0)
-    request_timeout: float = _option(10.0, "Seconds after which a request is given up.", 0.01)
+    request_timeout: float = _option(10.0, "Seconds after which a request times out.", 0.01)
     snapshot_events: int = _option(20_000, "Decisions and rewards between two snapshots of a policy.", 1)
-    snapshot_seconds: float = _option(300.0, "Seconds after which a changed policy gets a snapshot anyway.", 0.01)
-    history_days: float = _option(7.0, "Days for which the reward rate over time is kept.", 0)
-    open_metrics: bool = _option(False, "Give /metrics without a key.")
+    snapshot_seconds: float = _option(300.0, "Seconds after which a changed policy gets a snapshot in any case.", 0.01)
+    history_days: float = _option(7.0, "Days for which the history of rewards is kept.", 0)
+    open_metrics: bool = _option(False, "Serve /metrics without a key.")
     log_level: str = _option("info", "debug, info, warning or error.")
 
     def __post_init__(self) -> None:
-        """Take what was written in words, and refuse what makes no sense."""
+        """Convert strings to the types of the fields, and refuse values out of range."""
         for spec in dataclasses.fields(self):
             value = _converted(spec, getattr(self, spec.name))
             least = spec.metadata["least"]
@@ -85,7 +87,7 @@ class Settings:
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-        """Return the settings from a file, overruled by the environment, overruled by options that are not None."""
+        """Return the settings from a file, overridden by the environment, overridden by options that are not None."""
         names = [spec.name for spec in dataclasses.fields(cls)]
         found: dict[str, Any] = _from_file(file, names) if file is not None else {}
         for key, value in (os.environ if environment is None else environment).items():
@@ -103,7 +105,7 @@ def _from_file(file: Path, names: list[str]) -> dict[str, Any]:
         raise ValueError(f"{file} is not TOML ({error}).") from error
     unknown = sorted(set(found) - set(names))
     if unknown:
-        raise ValueError(f"{file} sets {unknown[0]!r}, which is no setting; expected {', '.join(names)}.")
+        raise ValueError(f"{file} sets {unknown[0]!r}, which is not a setting; expected {', '.join(names)}.")
     return found
 
 

@@ -1,6 +1,6 @@
-"""The client of the service: needs NumPy and nothing else, and may run where the service is not installed."""
+"""The client of the service; it needs only NumPy and may run where the service is not installed."""
 
-from eigenbandits.serve.client.client import Client, ServedDecision
+from eigenbandits.serve.client.client import Client
 from eigenbandits.serve.client.errors import (
     AccessError,
     ConflictError,
@@ -9,6 +9,7 @@ from eigenbandits.serve.client.errors import (
     ServiceError,
     UnavailableError,
 )
+from eigenbandits.serve.served_decision import ServedDecision
 
 __all__ = [
     "AccessError",

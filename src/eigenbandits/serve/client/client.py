@@ -1,10 +1,9 @@
-"""`Client`: decisions, rewards and all else that the service offers, as calls of Python."""
+"""`Client`: decisions, rewards and everything else that the service offers, from Python."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
@@ -15,64 +14,27 @@ from numpy.typing import ArrayLike
 from eigenbandits.files import write_whole
 from eigenbandits.serve.client.transport import Transport
 from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
+from eigenbandits.serve.served_decision import ServedDecision
 
 Body = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ServedDecision:
-    """A decision that the service has made and put on disk.
-
-    Attributes
-    ----------
-    decision
-        Its id: hand it back with the reward.
-    index
-        Which of the actions, or of the items asked for, was chosen.
-    item
-        The id of the chosen item, where there is a catalogue.
-    round
-        The policy's round, from 1.
-    estimate
-        The estimated value.
-    upper
-        The optimistic (or sampled) value that won.
-    propensity
-        The probability of the choice, where the rule is randomised.
-    """
-
-    decision: str
-    index: int
-    item: str | None
-    round: int
-    estimate: float
-    upper: float
-    propensity: float | None
-
-    @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> Self:
-        """Return it from the service's words; what a newer service adds is left out."""
-        known: dict[str, Any] = {name: answer.get(name) for name in cls.__dataclass_fields__}
-        return cls(**known)
 
 
 class Client:
     """Talks to `eigenbandits serve`, from any number of threads.
 
-    A call that fails for a passing reason (no connection, too busy, shutting down) is sent again until `patience` has
-    run out. Nothing is done twice by that: every decision is asked for under an id of its own, and the service counts
-    a reward once.
+    A call that fails for a temporary reason (no connection, too busy, shutting down) is retried until `patience` runs
+    out. Nothing is done twice: every decision is requested under an id of its own, and a reward counts once.
 
     Parameters
     ----------
     url
         Where the service listens.
     key
-        The API key; None where the service has none.
+        The API key; None if the service has none.
     timeout
         Seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 makes a single one.
+        Seconds after which no further attempt is made; 0 for a single attempt.
 
     Raises
     ------
@@ -129,24 +91,24 @@ class Client:
         default_reward: float | None = None,
         **more: Any,
     ) -> Body:
-        """Create a policy, or find the very same one there already.
+        """Create a policy; an identical one that exists already is fine.
 
         Parameters
         ----------
         name
-            Small letters, digits, - and _.
+            Lowercase letters, digits, - and _.
         algorithm
             The name of one of the library's policies; the default needs no parameters.
         parameters
             Its parameters, such as ``{"seed": 0}``.
         catalogue
-            The catalogue whose items it chooses from; None for actions that come with each request.
+            The catalogue whose items it chooses from; None if each request brings its actions.
         time_to_live
-            Seconds after which a decision waits no longer for its reward.
+            Seconds after which a decision no longer waits for its reward.
         default_reward
-            What such a decision is taken to have earned; None leaves it out.
+            The reward of such a decision; None for none.
         **more
-            Whatever else the service takes.
+            Other fields that the service accepts.
         """
         body: Body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
         body |= {"catalogue": catalogue, "time_to_live": time_to_live, "default_reward": default_reward}
@@ -175,7 +137,7 @@ class Client:
         items: Sequence[str] | None = None,
         request: str | None = None,
     ) -> ServedDecision:
-        """Have the policy choose one of some actions, or one item of its catalogue.
+        """Let the policy choose one of some actions, or one item of its catalogue.
 
         Parameters
         ----------
@@ -188,8 +150,8 @@ class Client:
         items
             The ids to choose from; None for all items.
         request
-            An id of your own for this request: the same id gives the same decision. By default one is made up for
-            each call, so that an answer lost on the way does not lead to a second decision.
+            Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
+            that a lost response does not lead to a second decision.
         """
         name = request or secrets.token_hex(16)
         path = _policy(policy) + "/decide"
@@ -203,7 +165,7 @@ class Client:
     def decide_many(
         self, policy: str, requests: Iterable[Mapping[str, Any]], *, batch: int = 1000
     ) -> list[ServedDecision]:
-        """Decide for many requests in few calls, all against the belief as it stands.
+        """Decide for many requests in few calls, all with the same belief.
 
         Parameters
         ----------
@@ -211,7 +173,7 @@ class Client:
             Its name.
         requests
             For each decision the arguments of `decide` by name: ``{"actions": …}``, or ``{"query": …, "items": …}``,
-            and ``"request"`` where you have an id of your own.
+            and optionally ``"request"``.
         batch
             How many go into one call.
         """
@@ -224,21 +186,21 @@ class Client:
         return [ServedDecision.of(one) for part in parts for one in part["decisions"]]
 
     def reward(self, policy: str, decision: str, reward: float) -> str:
-        """Hand in the reward of a decision; return "learned", or "repeated" where the service had it already."""
+        """Send the reward of a decision; return "learned", or "repeated" if the service had it already."""
         body = {"decision": decision, "reward": float(reward)}
         return str(self._ask("POST", _policy(policy) + "/reward", body)["status"])
 
     def reward_many(self, policy: str, rewards: Mapping[str, float], *, batch: int = 1000) -> list[Body]:
-        """Hand in many rewards by decision; return for each, in order, what became of it.
+        """Send many rewards by decision; return the outcome of each, in order.
 
-        A reward that is refused does not hold up the others: its entry has the status "refused" and an "error".
+        A refused reward does not affect the others: its entry has the status "refused" and an "error".
         """
         pairs = [{"decision": decision, "reward": float(reward)} for decision, reward in rewards.items()]
         path = _policy(policy) + "/reward/batch"
         parts = (self._ask("POST", path, {"rewards": pairs[i : i + batch]}) for i in range(0, len(pairs), batch))
         return [one for part in parts for one in part["results"]]
 
-    # Looking
+    # Status
 
     def diagnostics(self, policy: str) -> Body:
         """Return what the policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
@@ -249,7 +211,7 @@ class Client:
         return self._ask("GET", _policy(policy) + "/history", query={"seconds": seconds})
 
     def status(self) -> Body:
-        """Return how the service fares: readiness, uptime, latency."""
+        """Return the status of the service: readiness, uptime, latency."""
         return self._ask("GET", "/v1/status")
 
     def export(self, policy: str, path: str | PathLike[str], *, columns: str = "log") -> None:
@@ -263,20 +225,20 @@ class Client:
     def create_catalogue(
         self, name: str, ids: Sequence[str], vectors: ArrayLike, *, center: str = "both", mean: ArrayLike | None = None
     ) -> Body:
-        """Upload a catalogue, or find the very same one there already.
+        """Upload a catalogue; an identical one that exists already is fine.
 
         Parameters
         ----------
         name
-            Small letters, digits, - and _.
+            Lowercase letters, digits, - and _.
         ids
             n names, one for each item.
         vectors
             (n, d), one row for each item.
         center
-            What the mean is taken off before a query and an item are multiplied: "both", "items" or "none".
+            What the mean is subtracted from before a query and an item are multiplied: "both", "items" or "none".
         mean
-            (d,) to take off; None for the mean of these items.
+            (d,) to subtract; None for the mean of these items.
         """
         body = {"ids": list(ids), **matrix_fields(vectors, "vectors"), "center": center}
         if mean is not None:
@@ -298,12 +260,12 @@ class Client:
                 return found
 
     def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Body:
-        """Add items to a catalogue, or replace those that are there."""
+        """Add items to a catalogue, or replace those with the same ids."""
         body = {"ids": list(ids), **matrix_fields(vectors, "vectors")}
         return self._ask("POST", _catalogue(catalogue) + "/items", body)
 
     def remove_items(self, catalogue: str, ids: Sequence[str]) -> Body:
-        """Take items out of a catalogue; decisions for them still get their rewards."""
+        """Remove items from a catalogue; their decisions can still be rewarded."""
         return self._ask("POST", _catalogue(catalogue) + "/items/delete", {"ids": list(ids)})
 
     def delete_catalogue(self, name: str) -> None:
@@ -318,11 +280,11 @@ class Client:
         return dict(self._transport.send("POST", "/v1/keys", body, again=False).json())
 
     def keys(self) -> list[Body]:
-        """Return all keys, without what they are."""
+        """Return all keys, without their secrets."""
         return list(self._ask("GET", "/v1/keys")["keys"])
 
     def revoke_key(self, id: str) -> None:
-        """Make a key worthless."""
+        """Revoke a key."""
         self._transport.send("DELETE", f"/v1/keys/{quote(id, safe='')}")
 
     def _ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str | int] | None = None) -> Body:
@@ -339,7 +301,7 @@ def _catalogue(name: str) -> str:
 
 def _refuse_both(query: ArrayLike | None, items: Sequence[str] | None) -> None:
     if query is not None or items is not None:
-        raise ValueError("actions came together with query or items; give the one or the other.")
+        raise ValueError("both actions and query or items were given; give one or the other.")
 
 
 def _decide_body(actions: ArrayLike | None, query: ArrayLike | None, items: Sequence[str] | None, request: str) -> Body:

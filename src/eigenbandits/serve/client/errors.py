@@ -1,4 +1,4 @@
-"""What a call to the service can fail with, one class for each thing that a caller can do about it."""
+"""The errors of the client, one class for each way in which a caller can react."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class ServiceError(Exception):
     message
         One sentence for people.
     status
-        The HTTP status; 0 where there was no answer.
+        The HTTP status; 0 if there was no response.
     code
         One word for programs, such as ``"different_reward"``.
     field
-        The part of the request that it is about.
+        The field of the request that the error is about.
     request_id
-        What the service's own log calls the request.
+        The id of the request in the service's log.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ServiceError(Exception):
 
 
 class InvalidRequestError(ServiceError):
-    """The request is wrong as it stands, and stays wrong: a field, a dimension, a size."""
+    """The request itself is wrong: a field, a dimension, a size."""
 
 
 class AccessError(ServiceError):
@@ -49,11 +49,11 @@ class NotFoundError(ServiceError):
 
 
 class ConflictError(ServiceError):
-    """It contradicts what is there already: another reward for the same decision, another policy under the name."""
+    """It conflicts with what exists: another reward of the same decision, another policy of the same name."""
 
 
 class UnavailableError(ServiceError):
-    """The service was away, busy or asked for patience, longer than the client was told to wait; try again later."""
+    """The service was unreachable or busy for longer than the client waits; try again later."""
 
 
 def error_class(status: int) -> type[ServiceError]:

@@ -1,4 +1,4 @@
-"""HTTP with kept connections, time limits and retries, on the standard library alone."""
+"""HTTP with persistent connections, timeouts and retries, on the standard library alone."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ JSON, BINARY = "application/json", "application/octet-stream"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came back: the status, the headers under lower-case names, and the body."""
+class Response:
+    """A response: the status, the headers under lowercase names, and the body."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """Return the body as a JSON value; nothing where there is none."""
+        """Return the body as a JSON value; None if it is empty."""
         return json.loads(self.body) if self.body else None
 
 
@@ -39,13 +39,13 @@ class Transport:
     Parameters
     ----------
     url
-        Where the service is; a path in it is put before every path asked for.
+        Where the service is; a path in it is put before every path.
     key
         The API key, sent as a bearer token.
     timeout
         Seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 makes a single one.
+        Seconds after which no further attempt is made; 0 for a single attempt.
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, patience: float = 30.0) -> None:
@@ -53,7 +53,7 @@ class Transport:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url is {url!r}; expected something like http://127.0.0.1:8765.")
         if parts.username or parts.query or parts.fragment:
-            raise ValueError("url holds more than a scheme, a host, a port and a path; hand the key in as `key`.")
+            raise ValueError("url holds more than a scheme, a host, a port and a path; pass the key as `key`.")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}{self._prefix}"
@@ -72,22 +72,21 @@ class Transport:
         query: Mapping[str, str | int] | None = None,
         again: bool = True,
         accept: str = JSON,
-    ) -> Answer:
-        """Send a request until it is answered, and return the answer or raise what it says.
+    ) -> Response:
+        """Send a request until it is answered, and return the response or raise its error.
 
         Parameters
         ----------
         method, path
-            What to do, and where.
+            Of the request.
         body
             Bytes, sent as they are; anything else is sent as JSON, None as nothing.
         query
-            Parameters behind the question mark.
+            Query parameters.
         again
-            Whether the request does no harm when it arrives twice; if not, it is sent again only where it was turned
-            away at the door (429).
+            Whether the request does no harm when it arrives twice; if not, it is retried only after a 429.
         accept
-            The kind of answer that is wanted.
+            The media type of the response.
         """
         headers = self._headers | {"Accept": accept}
         content: bytes | None = None
@@ -96,7 +95,7 @@ class Transport:
             content = bytes(body) if binary else json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
             headers["Content-Type"] = BINARY if binary else JSON
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
-        # A service that is unavailable may be so in the middle of what it was asked to do.
+        # A service may become unavailable in the middle of a request.
         passing = (429, 503) if again else (429,)
         stop = time.monotonic() + self.patience
         pause = FIRST_PAUSE
@@ -108,7 +107,7 @@ class Transport:
                 if not again or time.monotonic() + wait > stop:
                     reason = str(error) or type(error).__name__
                     raise UnavailableError(
-                        f"{self.url} did not answer {method} {path} ({reason}); see whether the service runs there."
+                        f"{self.url} did not answer {method} {path} ({reason}); check that the service runs there."
                     ) from error
             else:
                 if answer.status < 400:
@@ -121,9 +120,9 @@ class Transport:
 
     def _attempt(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str], again: bool
-    ) -> Answer:
-        # A kept connection may have been closed by the service in the meantime, which shows only once it is used; a
-        # request that must not arrive twice gets a new one.
+    ) -> Response:
+        # The service may have closed an idle connection, which shows only when it is used; a request that must not
+        # arrive twice gets a new one.
         if again and self._idle:
             with suppress(ConnectionError):
                 return self._exchange(self._idle.pop(), method, target, content, headers)
@@ -135,13 +134,13 @@ class Transport:
 
     def _exchange(
         self, connection: HTTPConnection, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> Answer:
+    ) -> Response:
         try:
-            # A body that is too large is refused before all of it is sent: the answer is there to be read.
+            # A body that is too large is refused before all of it is sent: the response can be read.
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, target, content, dict(headers))
             response = connection.getresponse()
-            answer = Answer(
+            answer = Response(
                 response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
         except BaseException:
@@ -159,18 +158,18 @@ class Transport:
             self._idle.pop().close()
 
 
-def _asked_for(answer: Answer) -> float:
-    """Return the seconds that the service asks to wait, as far as it says so in a number."""
+def _asked_for(answer: Response) -> float:
+    """Return the seconds that the service asks to wait, if it gives a number."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isdecimal() else 0.0
 
 
-def _refusal(answer: Answer, method: str, path: str) -> ServiceError:
+def _refusal(answer: Response, method: str, path: str) -> ServiceError:
     kind = error_class(answer.status)
     try:
         error = answer.json()["error"]
         message, code, field = str(error["message"]), str(error["code"]), error.get("field")
     except (ValueError, KeyError, TypeError):
-        # Not the service's own words: something stands between it and this client.
+        # Not from the service itself, but from something in between.
         message, code, field = f"{method} {path} was answered with status {answer.status} and no reason.", "", None
     return kind(message, status=answer.status, code=code, field=field, request_id=answer.headers.get("x-request-id"))

@@ -1,4 +1,4 @@
-"""Vectors on their way to the service: little-endian single precision, raw or in base64."""
+"""Vectors as they are sent: little-endian float32, raw or in base64."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float32]
 
 
 def as_float32(values: ArrayLike, ndim: int, name: str) -> Floats:
-    """Return a vector (`ndim` 1) or a matrix (2) as it is sent; the service checks what the numbers are.
+    """Return a vector (`ndim` 1) or a matrix (2) as it is sent; the service checks the numbers.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def as_float32(values: ArrayLike, ndim: int, name: str) -> Floats:
 
 
 def in_base64(array: Floats) -> str:
-    """Return the numbers as the service takes them inside JSON.
+    """Return the numbers as base64, for JSON.
 
     Examples
     --------
@@ -45,6 +45,6 @@ def in_base64(array: Floats) -> str:
 
 
 def matrix_fields(values: ArrayLike, name: str) -> dict[str, Any]:
-    """Return the fields of a JSON body that holds a matrix under a name, with its number of columns beside it."""
+    """Return the fields of a JSON body that holds a matrix under a name, with its number of columns."""
     array = as_float32(values, 2, name)
     return {name: in_base64(array), "dim": array.shape[1]}

@@ -1,4 +1,4 @@
-// Charts as SVG: labelled axes with units, a readout under the pointer, nothing else.
+// Charts as SVG: labeled axes with units, and a readout at the pointer.
 
 const SPACE = "http://www.w3.org/2000/svg";
 const HEIGHT = 176;
@@ -18,7 +18,7 @@ function shape(name, attributes, text) {
   return made;
 }
 
-/** Some round numbers within a range. */
+/** Round numbers within a range. */
 export function ticks(low, high, wanted = 4) {
   if (!(high > low)) return [low];
   const rough = (high - low) / wanted;
@@ -40,7 +40,7 @@ export function short(value) {
 
 const STEPS = [60, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800];
 
-/** Moments on round minutes, hours or days of the reader's own clock. */
+/** Times at full minutes, hours or days of the reader's own clock. */
 export function timeTicks(from, to, wanted) {
   const step = STEPS.find((candidate) => candidate >= (to - from) / wanted) ?? 604800;
   const shift = new Date(from * 1000).getTimezoneOffset() * 60;
@@ -176,7 +176,7 @@ export function spectrum(figure, { values, rank }) {
   if (!values?.length) {
     const { svg, width } = frame(figure, "No spectrum");
     const place = { class: "empty", x: width / 2, y: HEIGHT / 2 - EDGE.bottom / 2, "text-anchor": "middle" };
-    svg.append(shape("text", place, "this policy keeps none"));
+    svg.append(shape("text", place, "this policy has none"));
     figure.append(svg);
     return;
   }
@@ -184,7 +184,7 @@ export function spectrum(figure, { values, rank }) {
   const { svg, inner } = frame(figure, `Spectrum: ${values.length} eigenvalues, ${rank ?? "no"} directions in use`);
   const positive = shown.filter((value) => value > 0);
   const top = Math.ceil(Math.log10(Math.max(...positive, 1e-12)));
-  // Eigenvalues that are zero but for rounding would stretch the scale until the others look alike.
+  // Eigenvalues that are zero up to rounding would stretch the scale until the others look alike.
   const floor = Math.max(Math.floor(Math.log10(Math.min(...positive, 10 ** top))), top - 6);
   const low = Math.min(floor, top - 1);
   const height = (value) => Math.max(0, (Math.log10(Math.max(value, 1e-300)) - low) / (top - low)) * (inner.bottom - inner.top);

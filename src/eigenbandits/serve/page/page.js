@@ -1,9 +1,9 @@
-// The page at /: asks the service now and then, and shows what it says. All text goes in as text, never as HTML.
+// The page at /: polls the service and shows its state. All text is inserted as text, never as HTML.
 
 import { element, lines, short, spectrum } from "./chart.js";
 
 const PAUSE = 5000;
-const LONGEST = 15000; // milliseconds that an answer may take
+const LONGEST = 15000; // milliseconds that a response may take
 const STORE = "eigenbandits-key";
 const OPEN_AT_FIRST = 4;
 const POINTS = 90;
@@ -24,7 +24,7 @@ async function ask(path) {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(LONGEST) });
   const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refused(answer.status, body.error?.message ?? `The service answered with status ${answer.status}.`);
+  if (!answer.ok) throw new Refused(answer.status, body.error?.message ?? `The service responded with status ${answer.status}.`);
   return body;
 }
 
@@ -54,7 +54,7 @@ function remember(name, latency, now) {
 }
 
 function latencyChart(figure, name, title, from, to) {
-  // Taken by this page since it was opened: the axis begins there.
+  // Recorded by this page since it was opened: the axis begins there.
   const kept = (latencies.get(name) ?? []).filter(([at]) => at >= from);
   const first = kept[0]?.[0] ?? to;
   const line = (kind, mark, look) => ({
@@ -82,23 +82,23 @@ function showService(status, from, to) {
   find("service").hidden = false;
   const latency = status.latency ?? {};
   list(find("facts"), [
-    ["running for", clock(status.uptime_seconds)],
+    ["uptime", clock(status.uptime_seconds)],
     ["policies", short(status.policies)],
     ["pending decisions", short(status.pending)],
     ["decide, p50 · p99", milliseconds(latency.decide)],
     ["reward, p50 · p99", milliseconds(latency.reward)],
-    ["decided at once, mean", short(status.batch?.decide_mean ?? null)],
+    ["mean decisions per batch", short(status.batch?.decide_mean ?? null)],
     ["version", String(status.version)],
   ]);
   warn(find("warnings"), status.warnings);
-  latencyChart(find("latency"), "", "Latency inside the service", from, to);
+  latencyChart(find("latency"), "", "Latency of the service", from, to);
 }
 
 function warn(target, sentences) {
   target.replaceChildren(...(sentences ?? []).map((text) => element("p", { class: "warning" }, text)));
 }
 
-/** Join buckets so that at most POINTS remain, whatever the range; and count the rewards of them all. */
+/** Merge buckets so that at most POINTS remain, whatever the range; and average the rewards of all. */
 function joined(history, from, to) {
   const size = Math.max(history.bucket_seconds, Math.ceil((to - from) / POINTS / history.bucket_seconds) * history.bucket_seconds);
   const found = new Map();
@@ -110,7 +110,7 @@ function joined(history, from, to) {
   }
   const all = [...found.entries()].sort((a, b) => a[0] - b[0]);
   const [sum, count] = all.reduce(([s, n], [, one]) => [s + one.reward_sum, n + one.rewards], [0, 0]);
-  // What lies in the range only in part, or has hardly begun, would look like a dip: unless there is nothing beside it.
+  // A bucket partly outside the range, or hardly begun, would look like a dip; it is shown only if it is the only one.
   const whole = all.filter(([start]) => start >= from && to - start >= history.bucket_seconds / 2);
   return { size, buckets: whole.length ? whole : all.slice(-1), mean: count ? sum / count : null };
 }
@@ -118,20 +118,21 @@ function joined(history, from, to) {
 function showHistory(card, history, from, to) {
   const { size, buckets, mean: average } = joined(history, from, to);
   const middle = (start) => Math.max(from, Math.min(start + size / 2, to));
-  // The last bucket is still filling, and the clocks of service and browser may differ.
+  // The last bucket is incomplete, and the clocks of service and browser may differ.
   const seconds = (start) => Math.max(1, Math.min(size, to - start));
   const gap = 2.5 * size;
   const mean = buckets.map(([start, sum]) => [middle(start), sum.rewards ? sum.reward_sum / sum.rewards : null]);
   const range = { from, to, gap };
   const earned = [{ label: "", look: "first", points: mean }];
-  lines(card.reward, { ...range, title: "Reward", unit: "mean of a decision", bounds: [0, 1], empty: "no rewards in this time", series: earned });
+  lines(card.reward, { ...range, title: "Reward", unit: "mean per decision", bounds: [0, 1], empty: "no rewards in this period", series: earned });
   const rate = (label, name, look) => ({ label, look, points: buckets.map(([start, sum]) => [middle(start), sum[name] / seconds(start)]) });
   const series = [rate("decisions", "decisions", "first"), rate("rewards", "rewards", "second dashed")];
-  lines(card.traffic, { ...range, title: "Traffic", unit: "per second", empty: "no traffic in this time", series });
+  lines(card.traffic, { ...range, title: "Traffic", unit: "per second", empty: "no traffic in this period", series });
   card.mean.textContent = average === null ? "–" : short(average);
 }
 
-function binds(found) {
+/** Say what the policy's choices rest on: a strong start and the rest of the sentences. */
+function basis(found) {
   if (found.prior) {
     const sizes = found.widths ? ` Signal ${short(found.widths.signal)}, noise ${short(found.widths.noise)}, learned from ${short(found.rewards_learned)} rewards.` : "";
     return ["The prior", ` of this policy is learned: its ${found.prior}.${sizes}`];
@@ -140,23 +141,23 @@ function binds(found) {
   const many = (count) => `${short(count)} ${count === 1 ? "round" : "rounds"}`;
   if (share !== undefined) {
     const warm = found.rounds_in_warmup;
-    const before = warm ? ` The first ${many(warm)} were decided by the whole space alone, as the subspace was not known well enough.` : "";
-    const against = found.rounds_contradicted ? ` In ${many(found.rounds_contradicted)} the two sets had no point in common: the low-rank assumption fails here.` : "";
-    if (share === null) return ["The whole space", ` binds so far.${before}${against}`];
+    const before = warm ? ` The first ${many(warm)} used the whole space alone, as the subspace was not known well enough.` : "";
+    const against = found.rounds_contradicted ? ` In ${many(found.rounds_contradicted)} the two confidence sets were disjoint: the low-rank assumption fails here.` : "";
+    if (share === null) return ["The whole space", ` decides so far.${before}${against}`];
     const name = share >= 0.5 ? "The subspace" : "The whole space";
     const since = warm ? "has since decided" : "has decided";
-    return [name, ` binds: the set in the subspace ${since} ${Math.round(100 * share)} % of the choices, the set in the whole space the others.${before}${against}`];
+    return [name, ` decides most: its confidence set ${since} ${Math.round(100 * (share >= 0.5 ? share : 1 - share))} % of the choices.${before}${against}`];
   }
-  if (found.radius_projected !== undefined) return ["One set binds", ": that in the subspace."];
-  if (found.radius_ambient !== undefined) return ["One set binds", ": that in the whole space."];
-  return ["No set binds", ": this policy holds none."];
+  if (found.radius_projected !== undefined) return ["The subspace", " decides alone."];
+  if (found.radius_ambient !== undefined) return ["The whole space", " decides alone."];
+  return ["No confidence set", ": this policy has none."];
 }
 
 function showDiagnostics(card, found) {
   const rank = found.rank ?? null;
   card.rank.textContent = rank === null ? "–" : `${short(rank)} of ${short(found.dim)}`;
-  const [name, rest] = binds(found);
-  card.binds.replaceChildren(element("strong", {}, name), rest);
+  const [name, rest] = basis(found);
+  card.basis.replaceChildren(element("strong", {}, name), rest);
   warn(card.warnings, found.warnings);
   spectrum(card.spectrum, { values: found.spectrum, rank });
 }
@@ -172,15 +173,15 @@ function makeCard(policy, open) {
     numbers.append(element("div", {}, element("dt", {}, label), value));
     return value;
   };
-  card.mean = number("mean reward in this time");
+  card.mean = number("mean reward in this period");
   for (const name of ["decisions", "rewards", "pending", "defaults", "expired"]) card.numbers[name] = number(name);
   card.rank = number("rank");
   for (const kind of ["decide", "reward"]) card[kind] = number(`${kind}, p50 · p99`);
   for (const name of ["reward", "traffic", "spectrum", "latency"]) card[`${name}Figure`] = element("figure", { class: "chart" });
   const charts = element("div", { class: "charts" }, card.rewardFigure, card.trafficFigure, card.spectrumFigure, card.latencyFigure);
-  card.binds = element("p", { class: "binds" });
+  card.basis = element("p", { class: "basis" });
   card.warnings = element("div");
-  card.box.append(numbers, card.binds, card.warnings, charts);
+  card.box.append(numbers, card.basis, card.warnings, charts);
   card.box.addEventListener("toggle", () => card.box.open && refresh());
   return card;
 }
@@ -230,7 +231,7 @@ function askForKey(message) {
   for (const card of cards.values()) card.box.remove();
   cards.clear();
   find("wrong").textContent = sessionStorage.getItem(STORE) ? message : "";
-  find("state").textContent = "A key is needed";
+  find("state").textContent = "Key required";
   find("state").className = "";
   sessionStorage.removeItem(STORE);
   find("forget").hidden = true;
@@ -238,7 +239,7 @@ function askForKey(message) {
 }
 
 function away(error) {
-  find("state").textContent = error instanceof Refused ? error.message : "The service does not answer; what stands here is old.";
+  find("state").textContent = error instanceof Refused ? error.message : "The service does not answer; this page is out of date.";
   find("state").className = "away";
   document.querySelector("main").classList.add("stale");
 }
@@ -251,7 +252,7 @@ async function show() {
   find("forget").hidden = !sessionStorage.getItem(STORE);
   document.querySelector("main").classList.remove("stale");
   const reasons = (status.reasons ?? []).join("; ");
-  find("state").textContent = status.ready ? `ready, seen at ${new Date().toLocaleTimeString("en-GB")}` : `not ready: ${reasons}`;
+  find("state").textContent = status.ready ? `ready, updated at ${new Date().toLocaleTimeString("en-GB")}` : `not ready: ${reasons}`;
   find("state").className = status.ready ? "ready" : "away";
   remember("", status.latency ?? {}, to);
   for (const policy of policies) if (policy.latency) remember(policy.name, policy.latency, to);
@@ -272,12 +273,12 @@ async function refresh() {
       askForKey(error.message);
       waiting = null;
     } else if (!(error instanceof Refused && error.status === 404)) {
-      // 404: a policy was deleted between two questions; the next round knows.
+      // 404: a policy was deleted between two requests; the next refresh notices.
       away(error);
     }
   }
   clearTimeout(timer);
-  // A page that nobody looks at asks nothing.
+  // A page in the background does not poll.
   if (waiting !== null && document.visibilityState === "visible") timer = setTimeout(refresh, waiting);
 }
 

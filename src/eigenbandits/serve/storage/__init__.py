@@ -1,11 +1,11 @@
 """Where the service keeps everything: SQLite in a folder, or PostgreSQL."""
 
 from eigenbandits.serve.settings import Settings
-from eigenbandits.serve.storage.base import Connection, Database, InUseError
+from eigenbandits.serve.storage.base import Connection, Database
 from eigenbandits.serve.storage.postgres import PostgresDatabase
 from eigenbandits.serve.storage.sqlite import SqliteDatabase
 
-__all__ = ["Connection", "Database", "InUseError", "PostgresDatabase", "SqliteDatabase", "database_of"]
+__all__ = ["Connection", "Database", "PostgresDatabase", "SqliteDatabase", "database_of"]
 
 
 def database_of(settings: Settings) -> Database:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from eigenbandits.serve.storage.schema import TABLES, VERSION
-
-Row = tuple[Any, ...]
+from eigenbandits.serve.storage.schema import INDEX, TABLES, VERSION
+from eigenbandits.serve.storage.table import Row
 
 
 class Connection(ABC):
-    """One connection; used by one thread at a time. Everything that goes wrong in it is a `StorageError`."""
+    """One connection, used by one thread at a time. Every failure of the database is a `StorageError`."""
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -24,8 +23,12 @@ class Connection(ABC):
         """Run one statement for many rows of values."""
 
     @abstractmethod
+    def columns(self, table: str) -> set[str]:
+        """Return the names of the columns of a table."""
+
+    @abstractmethod
     def rollback(self) -> None:
-        """End the transaction that is open, if any, as if it had never begun; never raises."""
+        """End the open transaction, if any, as if it had never begun; never raises."""
 
     @abstractmethod
     def close(self) -> None:
@@ -44,7 +47,7 @@ class Connection(ABC):
 
 
 class Database(ABC):
-    """A place where the service keeps everything."""
+    """Where the service keeps everything."""
 
     @abstractmethod
     def connect(self) -> Connection:
@@ -52,7 +55,7 @@ class Database(ABC):
 
     @abstractmethod
     def claim(self, connection: Connection) -> None:
-        """Become the one server that writes, with this connection; raise `InUseError` where there is another."""
+        """Become the one server that writes, with this connection; raise `InUseError` if there is another."""
 
     @abstractmethod
     def release(self) -> None:
@@ -64,31 +67,31 @@ class Database(ABC):
 
     @abstractmethod
     def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
-        """Give the position and content of the snapshots of a policy, newest first."""
+        """Yield the position and content of the snapshots of a policy, newest first."""
 
     @abstractmethod
     def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
-        """Forget the snapshots of a policy, those after a position."""
+        """Delete the snapshots of a policy after a position."""
 
-    def tidy(self) -> None:  # noqa: B027 - most databases look after themselves
-        """Do what keeps the database small and quick; may run in any thread, now and then."""
+    def checkpoint(self) -> None:  # noqa: B027 - most databases do so by themselves
+        """Keep the database small and quick; may run in any thread, now and then."""
 
-    def settle(self, connection: Connection) -> None:  # noqa: B027 - as above
-        """Do the rest of it, where `tidy` has left some, between two transactions of the one that writes."""
-
-
-class InUseError(Exception):
-    """Another server writes to the same place."""
+    def finish_checkpoint(self, connection: Connection) -> None:  # noqa: B027 - as above
+        """Do the rest of a checkpoint, if any is left, between two transactions of the writer."""
 
 
-def prepare(connection: Connection, words: dict[str, str]) -> None:
-    """Create what is missing, and refuse tables of a later version."""
+def prepare(connection: Connection, words: Mapping[type, str]) -> None:
+    """Create missing tables and columns, and refuse tables of a later version."""
     with connection.transaction():
         for table in TABLES:
-            for word, replacement in words.items():
-                table = table.replace(f" {word}", f" {replacement}")
-            connection.execute(table)
+            connection.execute(table.create(words))
+        connection.execute(INDEX)
         connection.execute("INSERT INTO meta VALUES ('version', ?) ON CONFLICT DO NOTHING", (str(VERSION),))
         found = int(connection.execute("SELECT value FROM meta WHERE name = 'version'")[0][0])
-    if found > VERSION:
-        raise ValueError(f"the database has version {found}; this eigenbandits reads up to {VERSION}. Upgrade it.")
+        if found > VERSION:
+            raise ValueError(f"the database has version {found}; this eigenbandits reads up to {VERSION}. Upgrade it.")
+        for table in TABLES:
+            present = connection.columns(table.name)
+            for name in table.columns:
+                if name not in present:
+                    connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.column(name, words)}")

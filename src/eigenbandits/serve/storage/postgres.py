@@ -1,4 +1,4 @@
-"""PostgreSQL: for those who run a database server already."""
+"""PostgreSQL, for those who run a database server already."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from eigenbandits.extras import need
-from eigenbandits.serve.errors import StorageError
-from eigenbandits.serve.storage.base import Connection, Database, InUseError, Row, prepare
+from eigenbandits.serve.errors import InUseError, StorageError
+from eigenbandits.serve.storage.base import Connection, Database, prepare
+from eigenbandits.serve.storage.table import Row
 
-WORDS = {"INT": "BIGINT", "REAL8": "DOUBLE PRECISION", "BYTES": "BYTEA"}
+WORDS = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT", bytes: "BYTEA"}
 # The number of the advisory lock: "eigenban" in ASCII.
 LOCK = int.from_bytes(b"eigenban", "big", signed=True)
-# A server that was killed leaves its lock until PostgreSQL has noticed.
+# The lock of a server that was killed stays until PostgreSQL has noticed.
 PATIENCE = 15.0
 
 
@@ -25,7 +26,7 @@ class PostgresConnection(Connection):
         import psycopg
 
         self._error = psycopg.Error
-        # Mistakes of ours, which say nothing about the database.
+        # Defects of this package, which say nothing about the database.
         self._mistakes = (psycopg.DataError, psycopg.ProgrammingError)
         try:
             # Autocommit: transactions begin and end where `Connection.transaction` says.
@@ -60,6 +61,11 @@ class PostgresConnection(Connection):
         except self._error as error:
             raise self._failure(error) from error
 
+    def columns(self, table: str) -> set[str]:
+        """Return the names of the columns."""
+        sql = "SELECT attname FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
+        return {row[0] for row in self.execute(sql, (table,))}
+
     def _failure(self, error: Exception) -> Exception:
         return RuntimeError(_brief(error)) if isinstance(error, self._mistakes) else StorageError(_brief(error))
 
@@ -89,7 +95,7 @@ class PostgresConnection(Connection):
 
 
 def _dialect(sql: str) -> Any:
-    # All statements are written in this package; none is put together from what a caller sent.
+    # All statements are written in this package; none holds text that a caller sent.
     return sql.replace("?", "%s")
 
 
@@ -98,7 +104,7 @@ def _brief(error: Exception) -> str:
 
 
 class PostgresDatabase(Database):
-    """A database on a PostgreSQL server; snapshots are kept in it too, so that any machine can take over.
+    """A database on a PostgreSQL server; snapshots are kept in it too, so any machine can take over.
 
     Parameters
     ----------
@@ -112,10 +118,10 @@ class PostgresDatabase(Database):
         self._prepared = False
 
     def connect(self) -> Connection:
-        """Connect, and create the tables where they are missing."""
+        """Connect, and create missing tables."""
         connection = PostgresConnection(self.address)
         if not self._prepared:
-            # Two that start at once would both find nothing; the second waits for the first.
+            # Of two servers that start at once, the second waits until the first has created the tables.
             connection.execute("SELECT pg_advisory_lock(?)", (LOCK + 1,))
             prepare(connection, WORDS)
             connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 1,))

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from eigenbandits.files import write_whole
-from eigenbandits.serve.errors import StorageError
-from eigenbandits.serve.storage.base import Connection, Database, InUseError, Row, prepare
+from eigenbandits.serve.errors import InUseError, StorageError
+from eigenbandits.serve.storage.base import Connection, Database, prepare
+from eigenbandits.serve.storage.table import Row
 
-WORDS = {"INT": "INTEGER", "REAL8": "REAL", "BYTES": "BLOB"}
-# From this size on the write-ahead log is made to start over.
+WORDS = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
+# The write-ahead log is made to start over from this size on.
 LARGE_WAL = 8 * 2**20
 
 
@@ -23,7 +24,7 @@ class SqliteConnection(Connection):
 
     def __init__(self, path: Path) -> None:
         try:
-            # The service itself sees to it that one thread at a time uses a connection.
+            # The service itself makes sure that one thread at a time uses a connection.
             self._raw = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
             self._raw.execute("PRAGMA journal_mode = WAL")
             # FULL: a commit has reached the disk, not only the operating system, before it returns.
@@ -47,6 +48,10 @@ class SqliteConnection(Connection):
         except sqlite3.Error as error:
             raise StorageError(str(error)) from error
 
+    def columns(self, table: str) -> set[str]:
+        """Return the names of the columns."""
+        return {row[1] for row in self.execute(f"PRAGMA table_info({table})")}
+
     def rollback(self) -> None:
         """End the open transaction."""
         try:
@@ -66,15 +71,15 @@ class SqliteDatabase(Database):
     Parameters
     ----------
     folder
-        Made where it is missing.
+        Created if missing.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._prepared = False
         self._lock: IO[bytes] | None = None
-        self._tidying: Connection | None = None
-        self._unsettled = False
+        self._checkpointer: Connection | None = None
+        self._unfinished = False
 
     @property
     def path(self) -> Path:
@@ -82,13 +87,13 @@ class SqliteDatabase(Database):
         return self.folder / "eigenbandits.sqlite"
 
     def connect(self) -> Connection:
-        """Open the file, and create it where it is missing."""
+        """Open the file, and create it if missing."""
         try:
-            # For nobody else on this machine: it holds the log and the hashes of the keys.
+            # Closed to other users of this machine: it holds the log and the hashes of the keys.
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / "snapshots").mkdir(exist_ok=True)
         except OSError as error:
-            raise StorageError(f"the folder cannot be made ({error.strerror})") from error
+            raise StorageError(f"the folder cannot be created ({error.strerror})") from error
         connection = SqliteConnection(self.path)
         if not self._prepared:
             prepare(connection, WORDS)
@@ -111,9 +116,9 @@ class SqliteDatabase(Database):
 
     def release(self) -> None:
         """Unlock."""
-        if self._tidying is not None:
-            self._tidying.close()
-            self._tidying = None
+        if self._checkpointer is not None:
+            self._checkpointer.close()
+            self._checkpointer = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -152,21 +157,21 @@ class SqliteDatabase(Database):
             if position > after:
                 file.unlink(missing_ok=True)
 
-    def tidy(self) -> None:
-        """Move what the write-ahead log holds into the database, beside the writer.
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database, beside the writer.
 
         The log starts over only once all of it has been moved, which under load never happens beside a writer that
-        goes on writing. So this moves most of it, and `settle` the little that has come in meanwhile.
+        goes on writing. So this moves most of it, and `finish_checkpoint` what was added meanwhile.
         """
-        if self._tidying is None:
-            self._tidying = SqliteConnection(self.path)
+        if self._checkpointer is None:
+            self._checkpointer = SqliteConnection(self.path)
         wal = self.path.with_name(self.path.name + "-wal")
         size = os.stat(wal).st_size if wal.exists() else 0  # noqa: PTH116 - follows no link either way
-        self._tidying.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        self._unsettled = size > LARGE_WAL
+        self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._unfinished = size > LARGE_WAL
 
-    def settle(self, connection: Connection) -> None:
+    def finish_checkpoint(self, connection: Connection) -> None:
         """Move the rest, while nothing is being written."""
-        if self._unsettled:
-            self._unsettled = False
+        if self._unfinished:
+            self._unfinished = False
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")

@@ -1,0 +1,89 @@
+"""The application: a router over the table of routes, with the middleware that each row declares around it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NoReturn
+
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from eigenbandits.serve.errors import Refusal
+from eigenbandits.serve.http.endpoint import ANY_KEY, OPEN, Endpoint
+from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.http.middleware.authorization import Authorization
+from eigenbandits.serve.http.middleware.body_limit import BodyLimit
+from eigenbandits.serve.http.middleware.error_responses import ErrorResponses
+from eigenbandits.serve.http.middleware.local_origin import LocalOrigin
+from eigenbandits.serve.http.middleware.rate_limit import RateLimit, TokenBuckets
+from eigenbandits.serve.http.middleware.request_log import RequestLog
+from eigenbandits.serve.http.openapi import document
+from eigenbandits.serve.http.routes import routes
+
+# Bytes of a body that are tolerated where none is expected.
+_NO_BODY = 4096
+
+
+def application(gateway: Gateway) -> ASGIApp:
+    """Return the ASGI application of a service."""
+    table = routes(gateway)
+    described = document(table)
+
+    async def openapi() -> Response:
+        return JSONResponse(described)
+
+    table.append(Endpoint("GET", "/openapi.json", OPEN, openapi))
+    methods: dict[str, list[str]] = {}
+    for endpoint in table:
+        methods.setdefault(endpoint.path, []).append(endpoint.method)
+    # A path with another method, and any other path, are endpoints too: nothing passes without a key and limits.
+    wrong_methods = [Endpoint("", path, ANY_KEY, partial(_wrong_method, taken)) for path, taken in methods.items()]
+    stack = _Stack(gateway)
+    return Router(
+        [stack.route(endpoint) for endpoint in table + wrong_methods],
+        redirect_slashes=False,
+        default=stack.route(Endpoint("", "/", ANY_KEY, _unknown_path)).app,
+    )
+
+
+class _Stack:
+    """Builds routes: the middleware that an endpoint declares, outermost first, around its handler."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._buckets = TokenBuckets(gateway.settings.rate)
+
+    def route(self, endpoint: Endpoint) -> Route:
+        """Return the route of an endpoint; without a method it takes all of them."""
+        # A label is that of an endpoint whose handler is Starlette's own kind.
+        handler = endpoint.handler if endpoint.label else endpoint.respond
+        made = Route(endpoint.path, handler, methods=[endpoint.method], middleware=self._middleware(endpoint))
+        if not endpoint.method:
+            made.methods = None
+        return made
+
+    def _middleware(self, endpoint: Endpoint) -> list[Middleware]:
+        settings, keys = self._gateway.settings, self._gateway.registry.keys
+        found = [
+            Middleware(RequestLog, metrics=self._gateway.metrics, label=endpoint.label or "other"),
+            Middleware(ErrorResponses),
+            Middleware(LocalOrigin, keys=keys),
+        ]
+        if endpoint.scope != OPEN:
+            found.append(Middleware(Authorization, keys=keys, scope=endpoint.scope))
+            if settings.rate:
+                found.append(Middleware(RateLimit, buckets=self._buckets))
+        limit: int = _NO_BODY if endpoint.body is None else getattr(settings, endpoint.limit)
+        found.append(Middleware(BodyLimit, limit=limit, seconds=settings.request_timeout, per=settings.max_body_bytes))
+        return found
+
+
+async def _wrong_method(methods: list[str], **parameters: str) -> NoReturn:
+    message = "This path does not accept this method; /openapi.json lists those that it accepts."
+    raise Refusal(405, "wrong_method", message, headers={"allow": ", ".join(methods)})
+
+
+async def _unknown_path() -> NoReturn:
+    raise Refusal(404, "unknown_path", "There is nothing at this path; /openapi.json lists all paths.")

@@ -1,0 +1,185 @@
+"""Decisions and rewards: the frequent endpoints, which read their requests by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from eigenbandits.serve.errors import Refusal, invalid, unknown
+from eigenbandits.serve.http import vectors
+from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
+from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+
+_INLINE, _FROM_CATALOGUE = {"actions", "dim", "request"}, {"query", "items", "request"}
+
+
+class DecisionHandlers:
+    """Handlers of `Request` that return a `Response`, as Starlette has them."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._settings = gateway.settings
+
+    async def decide(self, request: Request) -> Response:
+        """Choose one of some actions; the decision is on disk before it is answered."""
+        hosted = self._gateway.policy(request.path_params["name"])
+        if media_type(request) == BINARY:
+            sets, name = await self._raw_sets(hosted, request, 1)
+        else:
+            one, name = self._entry(hosted, await _json(request), "")
+            sets = [one]
+        (row,) = await self._gateway.decide(hosted, sets, [name])
+        return _response(row.answer())
+
+    async def decide_batch(self, request: Request) -> Response:
+        """Choose in many decision sets at once, all or none."""
+        hosted = self._gateway.policy(request.path_params["name"])
+        if media_type(request) == BINARY:
+            sets, name = await self._raw_sets(hosted, request, _whole(request.query_params.get("sets"), "sets"))
+            names = [name] * len(sets)
+        else:
+            entries = self._list(await _json(request), "requests")
+            pairs = [self._entry(hosted, entry, f"requests[{i}]") for i, entry in enumerate(entries)]
+            sets, names = [one for one, _ in pairs], [name for _, name in pairs]
+        rows = await self._gateway.decide(hosted, sets, names)
+        return _response({"decisions": [row.answer() for row in rows]})
+
+    async def reward(self, request: Request) -> Response:
+        """Give a decision its reward; it is on disk before it is answered, and counts once however often it is sent."""
+        hosted = self._gateway.policy(request.path_params["name"])
+        number, reward, id_ = _reward(hosted, await _json(request), "")
+        if number == 0:
+            raise unknown("decision", id_)
+        (result,) = await self._gateway.reward(hosted, [(number, reward)])
+        if isinstance(result, Refusal):
+            raise result
+        return _response({"decision": id_, "status": result})
+
+    async def reward_batch(self, request: Request) -> Response:
+        """Give many decisions their rewards, each independently of the others."""
+        hosted = self._gateway.policy(request.path_params["name"])
+        entries = self._list(await _json(request), "rewards")
+        rewards = [_reward(hosted, entry, f"rewards[{i}]") for i, entry in enumerate(entries)]
+        results = await self._gateway.reward(hosted, [(number, reward) for number, reward, _ in rewards])
+        found = []
+        for (_, _, id_), result in zip(rewards, results, strict=True):
+            status = {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
+            found.append({"decision": id_} | status)
+        return _response({"results": found})
+
+    # Reading bodies
+
+    def _entry(self, hosted: HostedPolicy, entry: Any, place: str) -> tuple[DecisionSet, str | None]:
+        """Return the decision set of an entry, and the request id."""
+        try:
+            if type(entry) is not dict:
+                raise invalid("A request to decide is a JSON object; expected one with actions, or query and items.")
+            request = entry.get("request")
+            if request is not None:
+                vectors.name(request, "request", 64)
+            allowed = _INLINE if hosted.catalogue is None else _FROM_CATALOGUE
+            if not entry.keys() <= allowed:
+                extra = sorted(set(entry) - allowed)[0][:100]
+                kind = "without a" if hosted.catalogue is None else "with a"
+                message = f"A policy {kind} catalogue takes no field {extra!r}; expected {', '.join(sorted(allowed))}."
+                raise invalid(message, extra)
+            found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
+            return found, request
+        except Refusal as refusal:
+            if place:
+                refusal.field = place if refusal.field is None else f"{place}.{refusal.field}"
+            raise
+
+    def _inline_set(self, hosted: HostedPolicy, entry: dict[str, Any]) -> InlineSet:
+        dim = hosted.dim
+        if entry.get("dim") is not None:
+            dim = self._same_dim(dim, entry["dim"])
+        return InlineSet(vectors.matrix(entry.get("actions"), dim, self._settings, "actions"))
+
+    def _same_dim(self, known: int | None, value: Any) -> int:
+        dim = _whole(value, "dim")
+        if known is not None and dim != known:
+            raise invalid(f"dim is {dim}; this policy takes vectors of length {known}.", "dim", "wrong_dimension")
+        if dim > self._settings.max_dim:
+            message = f"dim is {dim}; this service takes at most {self._settings.max_dim}."
+            raise invalid(message, "dim", "too_many_dimensions")
+        return dim
+
+    def _catalogue_set(self, hosted: HostedPolicy, entry: dict[str, Any]) -> CatalogueSet:
+        catalogue, settings = hosted.catalogue, self._settings
+        assert catalogue is not None
+        query, items = entry.get("query"), entry.get("items")
+        vector = None if query is None else vectors.vector(query, catalogue.dim, settings, "query")
+        count = len(catalogue.slot_of) if items is None else len(items) if type(items) is list else 0
+        if count == 0:
+            raise invalid("items is empty or not a list; expected the ids of at least one item.", "items")
+        if count > settings.max_actions:
+            message = f"items names {count} items; this service takes at most {settings.max_actions}."
+            raise invalid(message, "items", "too_many_actions")
+        if items is None:
+            return CatalogueSet(vector, None, catalogue.version)
+        return CatalogueSet(vector, catalogue.slots_of(items))
+
+    async def _raw_sets(
+        self, hosted: HostedPolicy, request: Request, sets: int
+    ) -> tuple[list[DecisionSet], str | None]:
+        """Return decision sets of equal size from a body of raw float32, and the request id."""
+        if hosted.catalogue is not None:
+            raise invalid("This policy has a catalogue; send JSON with query and items.", "body")
+        query, settings = request.query_params, self._settings
+        dim = hosted.dim if "dim" not in query else self._same_dim(hosted.dim, query["dim"])
+        name = query.get("request")
+        if name is not None and (sets > 1 or not vectors.name(name, "request", 64)):
+            raise invalid("request names one decision, not a batch.", "request")
+        if sets > settings.max_batch:
+            raise invalid(f"sets is {sets}; this service takes at most {settings.max_batch}.", "sets")
+        rows = vectors.raw(await read_body(request), dim, settings, "body", settings.max_actions * sets)
+        if len(rows) % sets:
+            message = f"The body has {len(rows)} vectors; expected a multiple of {sets}, the number of sets."
+            raise invalid(message, "sets")
+        return [InlineSet(part) for part in rows.reshape(sets, -1, rows.shape[1])], name
+
+    def _list(self, body: Any, field: str) -> list[Any]:
+        found = body.get(field) if type(body) is dict else None
+        if type(found) is not list or not found or len(body) > 1:
+            raise invalid(f"A batch is a JSON object with one field, {field}, a list of at least one entry.", field)
+        if len(found) > self._settings.max_batch:
+            message = f"{field} has {len(found)} entries; this service takes at most {self._settings.max_batch}."
+            raise invalid(message, field)
+        return found
+
+
+async def _json(request: Request) -> Any:
+    require_json(request)
+    try:
+        return orjson.loads(await read_body(request))
+    except orjson.JSONDecodeError as error:
+        raise invalid(f"The body is not JSON: {error.msg} at character {error.pos}.", code="invalid_json") from error
+
+
+def _whole(value: Any, field: str) -> int:
+    text = str(value) if type(value) in (int, str) else ""
+    if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
+        raise invalid(f"{field} is missing or not a whole number above 0.", field)
+    return int(text)
+
+
+def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[int, float, str]:
+    """Return number, reward and id; number 0 where no decision of this policy has the id."""
+    inside = f"{place}." if place else ""
+    if type(entry) is not dict or entry.keys() != {"decision", "reward"}:
+        raise invalid("A reward is a JSON object with two fields, decision and reward.", place or None)
+    id_ = vectors.name(entry["decision"], f"{inside}decision")
+    reward = vectors.number(entry["reward"], f"{inside}reward")
+    policy, _, number = id_.partition("-")
+    mine = policy == str(hosted.id) and number.isdecimal() and number.isascii() and len(number) <= 18
+    return (int(number) if mine else 0), reward, id_
+
+
+def _response(content: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(content), media_type=JSON)

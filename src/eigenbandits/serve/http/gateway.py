@@ -1,0 +1,118 @@
+"""The gateway: how handlers reach the writer, which alone changes things, and the database beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.storage import Connection
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import DecisionRow
+from eigenbandits.serve.writer.administration import Administration
+from eigenbandits.serve.writer.commands import Command, DecideCommand, RewardCommand, Task
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.writer import Writer
+
+T = TypeVar("T")
+_MOST_READERS = 20
+
+
+class Gateway:
+    """Hands commands to the writer and waits for the results; reads from the database in a thread of its own."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.settings = writer.settings
+        self.metrics = writer.metrics
+        self.registry = writer.registry
+        self.administration = Administration(writer)
+        # Not the default executor: a database that hangs must not use up threads that others need.
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._readers = 0
+        self._connection: Connection | None = None
+        self._gathered: list[Command] = []
+
+    def policy(self, name: str) -> HostedPolicy:
+        """Return a policy by its name."""
+        if not self.registry.has_policy(name):
+            # Before the policies are loaded nobody can say that there is none.
+            self.writer.refuse_unless_ready()
+        return self.registry.policy(name)
+
+    async def decide(
+        self, hosted: HostedPolicy, sets: list[DecisionSet], requests: list[str | None]
+    ) -> list[DecisionRow]:
+        """Have a policy choose in some decision sets, all or none of them."""
+        future: asyncio.Future[list[DecisionRow]] = asyncio.get_running_loop().create_future()
+        self._submit(DecideCommand(hosted.id, sets, requests, future))
+        return await self._wait(future)
+
+    async def reward(self, hosted: HostedPolicy, rewards: list[tuple[int, float]]) -> Sequence[str | Refusal]:
+        """Hand in rewards by the numbers of their decisions; return what became of each."""
+        future: asyncio.Future[list[str | Refusal]] = asyncio.get_running_loop().create_future()
+        self._submit(RewardCommand(hosted.id, rewards, future))
+        return await self._wait(future)
+
+    async def write(self, action: Callable[..., Any], *args: Any) -> Any:
+        """Run a task in the writer's thread, in a transaction of its own, and return its result."""
+        task = Task(lambda journal: action(journal, *args))
+        self._submit(task)
+        # An upload or a deletion may take a while, during which nobody else uses the database.
+        return await self._wait(asyncio.wrap_future(task.future), 10.0)
+
+    def _submit(self, command: Command) -> None:
+        """Gather the commands of one turn of the event loop and hand them over together.
+
+        Otherwise the writer would start on the first of them, and share a transaction with few.
+        """
+        self.writer.refuse_unless_ready(len(self._gathered))
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._gathered.append(command)
+
+    def _hand_over(self) -> None:
+        self.writer.submit(*self._gathered)
+        self._gathered.clear()
+
+    async def _wait(self, future: asyncio.Future[T], factor: float = 1.0) -> T:
+        try:
+            async with asyncio.timeout(factor * self.settings.request_timeout):
+                return await future
+        except TimeoutError:
+            raise unavailable("this took too long") from None
+
+    async def read(self, action: Callable[[Journal], T]) -> T:
+        """Read from the database beside the writer, one request after the other."""
+        if self._readers >= _MOST_READERS:
+            raise unavailable("too many requests are reading")
+        self._readers += 1
+        try:
+            reading = asyncio.get_running_loop().run_in_executor(self._reader, self._read, action)
+            return await asyncio.wait_for(reading, self.settings.request_timeout)
+        except TimeoutError:
+            raise unavailable("its storage does not answer") from None
+        finally:
+            self._readers -= 1
+
+    def _read(self, action: Callable[[Journal], T]) -> T:
+        try:
+            if self._connection is None:
+                self._connection = self.writer.database.connect()
+            return action(Journal(self._connection))
+        except StorageError as error:
+            self._disconnect()
+            raise unavailable("its storage is not available") from error
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Close the connection that reads."""
+        self._reader.shutdown(wait=False, cancel_futures=True)
+        self._disconnect()

@@ -1,0 +1,1 @@
+"""ASGI middleware, one concern in each file; `application` puts around each endpoint what its row declares."""

@@ -1,0 +1,23 @@
+"""Authorization by API keys."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from eigenbandits.serve.http.endpoint import ANY_KEY
+from eigenbandits.serve.keys import KeyRing
+
+
+class Authorization:
+    """Lets requests pass whose key allows a scope; what is inside finds the key's id in `scope["key"]`."""
+
+    def __init__(self, app: ASGIApp, keys: KeyRing, scope: str) -> None:
+        self._app = app
+        self._keys = keys
+        self._scope = None if scope == ANY_KEY else scope
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        scope["key"] = self._keys.check(header.decode("latin-1"), self._scope)
+        await self._app(scope, receive, send)

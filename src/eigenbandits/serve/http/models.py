@@ -1,0 +1,319 @@
+"""Wire models: the bodies of requests and responses, as they are validated and documented."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictBool, StrictInt
+
+from eigenbandits.serve.http.vectors import SLUG
+from eigenbandits.serve.served_decision import ServedDecision
+from eigenbandits.serve.storage.schema import KeyRow
+from eigenbandits.serve.writer.policy_spec import DEFAULT
+
+Name = Annotated[str, Field(pattern=f"^{SLUG}$", description="Lowercase letters, digits, - and _.")]
+Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
+Value = StrictBool | StrictInt | Finite | str | None
+Vector = Annotated[
+    list[float] | str, Field(description="Numbers, or base64 of little-endian float32, which is much faster.")
+]
+Matrix = Annotated[
+    list[list[float]] | str,
+    Field(description="Vectors of equal length, or base64 of little-endian float32, one vector after the other."),
+]
+Ids = Annotated[list[str], Field(min_length=1)]
+Dim = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
+
+
+class Body(BaseModel):
+    """Base of request bodies: an unknown field is a mistake, not to be ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewPolicy(Body):
+    """A policy to create."""
+
+    name: Name
+    algorithm: Annotated[str, Field(examples=["EigenUCB"])] = DEFAULT
+    parameters: Annotated[dict[str, Value | dict[str, Finite]], Field(examples=[{"seed": 0}])] = {}
+    catalogue: Name | None = None
+    time_to_live: Annotated[float | None, Field(gt=0, le=1e10, allow_inf_nan=False)] = None
+    default_reward: Finite | None = None
+    observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
+    observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
+    keep_sets: StrictBool = True
+
+
+class Latency(BaseModel):
+    """Response times over the last minute."""
+
+    count: int
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+
+
+class PolicyInfo(BaseModel):
+    """A policy and its counts."""
+
+    name: str
+    algorithm: str
+    parameters: dict[str, Any]
+    catalogue: str | None
+    time_to_live: float | None
+    default_reward: float | None
+    observe_after: int
+    observe_every: int
+    keep_sets: bool
+    created_at: float
+    dim: int | None
+    decisions: int
+    rewards: int
+    defaults: int
+    expired: int
+    pending: int
+    latency: dict[str, Latency]
+
+
+class Policies(BaseModel):
+    """All policies."""
+
+    policies: list[PolicyInfo]
+
+
+class HistoryQuery(BaseModel):
+    """How far back a history goes."""
+
+    seconds: Annotated[float, Field(ge=1, le=1e9, allow_inf_nan=False)] = 3600.0
+
+
+class ExportQuery(BaseModel):
+    """What an export holds."""
+
+    columns: Literal["log", "all"] = "log"
+    rewarded: bool = True
+
+
+class ItemsQuery(BaseModel):
+    """Which of the items are listed."""
+
+    after: str = ""
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
+
+
+class Diagnostics(BaseModel):
+    """The diagnostics of a policy."""
+
+    policy: str
+    diagnostics: dict[str, Any]
+
+
+class Bucket(BaseModel):
+    """Decisions and rewards in some seconds."""
+
+    start: float
+    decisions: int
+    rewards: int
+    reward_sum: float
+    defaults: int
+
+
+class History(BaseModel):
+    """Decisions and rewards over time, oldest first; empty buckets are left out."""
+
+    bucket_seconds: int
+    buckets: list[Bucket]
+
+
+class Decide(Body):
+    """One decision: `actions` for a policy without a catalogue, `query` and `items` for one with a catalogue."""
+
+    actions: Matrix | None = None
+    dim: Dim | None = None
+    query: Vector | None = None
+    items: Ids | None = None
+    request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
+
+
+class DecideBatch(Body):
+    """Many decisions, all or none."""
+
+    requests: Annotated[list[Decide], Field(min_length=1)]
+
+
+class Decided(RootModel[ServedDecision]):
+    """A decision: show what it chose, and send its reward with its id."""
+
+
+class DecidedBatch(BaseModel):
+    """Many decisions, in the order of the requests."""
+
+    decisions: list[ServedDecision]
+
+
+class Reward(Body):
+    """The reward of a decision."""
+
+    decision: Annotated[str, Field(min_length=1, max_length=200)]
+    reward: Finite
+
+
+class RewardBatch(Body):
+    """Many rewards, each independent of the others."""
+
+    rewards: Annotated[list[Reward], Field(min_length=1)]
+
+
+class Rewarded(BaseModel):
+    """The outcome of a reward."""
+
+    decision: str
+    status: Literal["learned", "repeated"]
+
+
+class ErrorInfo(BaseModel):
+    """What was wrong: a code for programs, a sentence for people."""
+
+    code: str
+    message: str
+    field: str | None = None
+
+
+class Error(BaseModel):
+    """The body of every response with a status of 400 or more."""
+
+    error: ErrorInfo
+
+
+class RewardResult(BaseModel):
+    """The outcome of one of many rewards."""
+
+    decision: str
+    status: Literal["learned", "repeated", "refused"]
+    error: ErrorInfo | None = None
+
+
+class RewardedBatch(BaseModel):
+    """The outcomes of many rewards, in their order."""
+
+    results: list[RewardResult]
+
+
+class Items(Body):
+    """Items of a catalogue."""
+
+    ids: Ids
+    vectors: Matrix
+    dim: Dim | None = None
+
+
+class NewCatalogue(Items):
+    """A catalogue to create, with its first items."""
+
+    center: Literal["both", "items", "none"] = "both"
+    mean: Vector | None = None
+
+
+class ItemIds(Body):
+    """Items, by their ids."""
+
+    ids: Ids
+
+
+class CatalogueInfo(BaseModel):
+    """A catalogue."""
+
+    name: str
+    dim: int
+    items: int
+    version: int
+    center: str
+    created_at: float
+
+
+class Catalogues(BaseModel):
+    """All catalogues."""
+
+    catalogues: list[CatalogueInfo]
+
+
+class ItemPage(BaseModel):
+    """Some of the items of a catalogue, in the order of their ids."""
+
+    ids: list[str]
+
+
+class Changed(BaseModel):
+    """A catalogue after a change of its items."""
+
+    items: int
+    version: int
+
+
+class NewKey(Body):
+    """A key to create."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Literal["decide", "reward", "admin"]], Field(min_length=1)]
+
+
+class KeyInfo(BaseModel):
+    """A key, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created_at: float
+    revoked_at: float | None = None
+
+    @classmethod
+    def of(cls, row: KeyRow, **more: Any) -> Self:
+        """Return what is shown of a key."""
+        scopes = row.scopes.split()
+        return cls(
+            id=row.id, name=row.name, scopes=scopes, created_at=row.created_at, revoked_at=row.revoked_at, **more
+        )
+
+
+class CreatedKey(KeyInfo):
+    """A new key, shown only once."""
+
+    key: str
+
+
+class Keys(BaseModel):
+    """All keys."""
+
+    keys: list[KeyInfo]
+
+
+class Status(BaseModel):
+    """The status of the service."""
+
+    version: str
+    uptime_seconds: float
+    ready: bool
+    reasons: list[str]
+    warnings: list[str]
+    policies: int
+    pending: int
+    latency: dict[str, Latency]
+    batch: dict[str, float | None]
+
+
+class Empty(BaseModel):
+    """Nothing."""
+
+
+class Ready(BaseModel):
+    """Whether the service can decide and learn, and if not, why."""
+
+    ready: bool
+    reasons: list[str]
+
+
+class Health(BaseModel):
+    """Whether the process is alive."""
+
+    status: str

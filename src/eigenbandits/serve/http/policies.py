@@ -1,0 +1,124 @@
+"""Policies: create, list, inspect, export and delete them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, Response
+
+from eigenbandits import files
+from eigenbandits.serve import export
+from eigenbandits.serve.errors import StorageError, unavailable
+from eigenbandits.serve.http import models
+from eigenbandits.serve.http.endpoint import BINARY, PARQUET, json_response
+from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.storage.journal import BUCKET, Journal
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.policy_spec import PolicySpec
+
+
+class PolicyHandlers:
+    """Handlers of the endpoints under /v1/policies."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._writer = gateway.writer
+
+    async def create_policy(self, body: models.NewPolicy) -> Response:
+        """Create a policy; repeating the same request is answered with 200."""
+        given = body.model_dump(exclude_none=True, exclude={"name", "parameters"})
+        spec = PolicySpec(**given, parameters=body.parameters)
+        # Wrong parameters are refused here, before they reach the writer.
+        spec.make()
+        summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
+        return json_response(self._info(summary), 201 if new else 200)
+
+    async def list_policies(self) -> models.Policies:
+        """List all policies."""
+        found = [self._info(hosted.summary()) for hosted in self._gateway.registry.policies.values()]
+        return models.Policies(policies=found)
+
+    async def get_policy(self, name: str) -> models.PolicyInfo:
+        """Return one policy."""
+        return self._info(self._gateway.policy(name).summary())
+
+    async def delete_policy(self, name: str) -> None:
+        """Delete a policy and its log."""
+        await self._gateway.write(self._gateway.administration.delete_policy, name)
+
+    async def get_diagnostics(self, name: str) -> models.Diagnostics:
+        """Return what a policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
+
+        def diagnose(journal: Journal) -> dict[str, Any]:
+            return self._gateway.policy(name).policy.diagnostics().as_dict()
+
+        return models.Diagnostics(policy=name, diagnostics=_plain(await self._gateway.write(diagnose)))
+
+    async def get_history(self, name: str, query: models.HistoryQuery) -> models.History:
+        """Return decisions and rewards over time."""
+        hosted = self._gateway.policy(name)
+        since = self._writer.clock.now() - query.seconds
+        rows = await self._gateway.read(lambda journal: journal.history(hosted.id, since))
+        buckets = [models.Bucket.model_validate(row, from_attributes=True) for row in rows]
+        return models.History(bucket_seconds=BUCKET, buckets=buckets)
+
+    async def export_log(self, name: str, query: models.ExportQuery) -> Response:
+        """Return the log as Parquet, with propensities; `offpolicy.Log.read` takes it as it is."""
+        hosted = self._gateway.policy(name)
+        path = await run_in_threadpool(self._export, hosted, query)
+        remove = BackgroundTask(path.unlink, missing_ok=True)
+        return FileResponse(path, media_type=PARQUET, filename=f"{name}.parquet", background=remove)
+
+    def _export(self, hosted: HostedPolicy, query: models.ExportQuery) -> Path:
+        handle, name = tempfile.mkstemp(prefix="export-", suffix=".parquet")
+        os.close(handle)
+        path = Path(name)
+        try:
+            # A connection of its own, since this may take long.
+            connection = self._writer.database.connect()
+            try:
+                export.write(Journal(connection), hosted, path, query.columns == "all", query.rewarded)
+            finally:
+                connection.close()
+        except BaseException as error:
+            path.unlink(missing_ok=True)
+            if isinstance(error, StorageError | OSError):
+                raise unavailable("its storage is not available or full") from error
+            raise
+        return path
+
+    async def get_snapshot(self, name: str) -> Response:
+        """Return the policy as it is now, as a file for `eigenbandits.load`."""
+
+        def save(journal: Journal) -> tuple[bytes, int]:
+            hosted = self._gateway.policy(name)
+            return files.to_bytes(hosted.policy), hosted.head.position
+
+        content, position = await self._gateway.write(save)
+        return Response(content, media_type=BINARY, headers={"x-log-position": str(position)})
+
+    def _info(self, summary: dict[str, Any]) -> models.PolicyInfo:
+        latency = self._gateway.metrics.latency(time.perf_counter(), summary["name"])
+        return models.PolicyInfo(**summary, latency=latency)
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers, strings, lists and dictionaries only; what is not finite becomes null."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,156 @@
+"""Vectors as callers send them: lists of numbers, base64 of float32, or a raw body of float32."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.serve.errors import Refusal, invalid
+from eigenbandits.serve.settings import Settings
+
+SLUG = r"[a-z0-9][a-z0-9_-]{0,63}"
+# Sums of the squares of larger numbers over many rounds would overflow.
+LARGEST = 1e12
+# The same for a query and an item, which are multiplied.
+LARGEST_FACTOR = 1e6
+
+
+def matrix(
+    value: Any,
+    dim: int | None,
+    settings: Settings,
+    field: str,
+    most: int | None = None,
+    largest: float = LARGEST,
+) -> NDArray[Any]:
+    """Return vectors (n, d): float32 where they came as base64, float64 where they came as lists.
+
+    Parameters
+    ----------
+    value
+        Lists of numbers or base64.
+    dim
+        The length that the vectors must have, if known; base64 needs it.
+    field
+        The name of the field in the request.
+    most
+        How many vectors there may be; None takes the limit for decision sets.
+    largest
+        How large a number may be.
+    """
+    if isinstance(value, str):
+        return raw(_unbase64(value, field), dim, settings, field, most, largest)
+    if not isinstance(value, list) or not value:
+        raise invalid(f"{field} is empty or not a list; expected at least one vector.", field)
+    most = settings.max_actions if most is None else most
+    if len(value) > most:
+        raise _too_many(len(value), most, field)
+    array = _numbers(value, field)
+    if array.ndim != 2:
+        raise invalid(f"{field} is not a list of vectors of equal length; expected a list of lists of numbers.", field)
+    return checked(array, dim, settings, field, largest)
+
+
+def raw(
+    body: bytes,
+    dim: int | None,
+    settings: Settings,
+    field: str = "actions",
+    most: int | None = None,
+    largest: float = LARGEST,
+) -> NDArray[Any]:
+    """Return vectors (n, d) from raw little-endian float32, row after row."""
+    if dim is None:
+        message = f"The length of the vectors is not known yet; send it as dim, with the {field}."
+        raise invalid(message, "dim", "wrong_dimension")
+    if not body or len(body) % (4 * dim):
+        message = f"{field} has {len(body)} bytes; expected a multiple of 4 x {dim}, float32 vectors of length {dim}."
+        raise invalid(message, field, "wrong_dimension")
+    most = settings.max_actions if most is None else most
+    if len(body) // (4 * dim) > most:
+        raise _too_many(len(body) // (4 * dim), most, field)
+    return checked(np.frombuffer(body, dtype="<f4").reshape(-1, dim), dim, settings, field, largest)
+
+
+def vector(value: Any, dim: int, settings: Settings, field: str) -> NDArray[np.float32]:
+    """Return one vector (d,) as float32: a query, or the mean of a catalogue."""
+    if isinstance(value, str):
+        array: NDArray[Any] = np.frombuffer(_whole_floats(_unbase64(value, field), field), dtype="<f4")
+    else:
+        array = _numbers(value, field)
+    if array.ndim != 1:
+        raise invalid(f"{field} is not a vector; expected a list of {dim} numbers, or base64 of float32.", field)
+    return np.asarray(checked(array[None], dim, settings, field, LARGEST_FACTOR)[0], dtype=np.float32)
+
+
+def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str, largest: float) -> NDArray[Any]:
+    """Return vectors (n, d), or refuse a wrong length and numbers that are not finite."""
+    width = array.shape[1]
+    if dim is not None and width != dim:
+        message = f"{field} has vectors of length {width}; expected vectors of length {dim}."
+        raise invalid(message, field, "wrong_dimension")
+    if width == 0:
+        raise invalid(f"{field} has empty vectors; expected at least one number in each.", field, "wrong_dimension")
+    if width > settings.max_dim:
+        message = f"{field} has vectors of length {width}; this service takes at most {settings.max_dim}."
+        raise invalid(message, field, "too_many_dimensions")
+    # The comparison is false for NaN as well.
+    if not (array.max() <= largest and array.min() >= -largest):
+        message = f"{field} holds a number that is not finite or beyond {largest:g}; expected smaller ones only."
+        raise invalid(message, field, "not_finite")
+    return array
+
+
+def number(value: Any, field: str) -> float:
+    """Return one finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise invalid(f"{field} is not a finite number within {LARGEST:g}.", field)
+    return float(value)
+
+
+def name(value: Any, field: str, longest: int = 200) -> str:
+    """Return an id that a caller chose: some printable characters."""
+    if not isinstance(value, str) or not 1 <= len(value) <= longest or not value.isprintable():
+        raise invalid(f"{field} is not an id; expected 1 to {longest} printable characters.", field)
+    return value
+
+
+def slug(value: str, field: str) -> str:
+    """Return a name of a policy or catalogue."""
+    if not re.fullmatch(SLUG, value):
+        raise invalid(f"{field} is not a name; expected 1 to 64 lowercase letters, digits, - and _.", field)
+    return value
+
+
+def _numbers(value: Any, field: str) -> NDArray[Any]:
+    try:
+        array = np.array(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise invalid(f"{field} is not a list of numbers, or of vectors of equal length.", field) from error
+    if array.dtype.kind not in "iuf":
+        raise invalid(f"{field} holds something that is not a number; expected numbers only.", field)
+    return array.astype(np.float64, copy=False)
+
+
+def _unbase64(text: str, field: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(
+            f"{field} is a string that is not base64; expected base64 of float32, or lists.", field
+        ) from error
+
+
+def _whole_floats(body: bytes, field: str) -> bytes:
+    if not body or len(body) % 4:
+        raise invalid(f"{field} has {len(body)} bytes; expected a multiple of 4, the bytes of a float32.", field)
+    return body
+
+
+def _too_many(count: int, most: int, field: str) -> Refusal:
+    return invalid(f"{field} has {count} vectors; this service takes at most {most}.", field, "too_many_actions")

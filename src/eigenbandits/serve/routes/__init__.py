@@ -1,1 +1,0 @@
-"""The paths of the service, one module for each kind of thing."""

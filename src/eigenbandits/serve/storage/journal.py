@@ -1,0 +1,178 @@
+"""The statements of the service: rows written to the tables and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from eigenbandits.serve.storage import schema
+from eigenbandits.serve.storage.base import Connection
+from eigenbandits.serve.storage.table import Row, Table
+
+R = TypeVar("R")
+# Values in one IN list, and rows read at a time.
+_AT_ONCE = 500
+# Seconds that one row of the history covers.
+BUCKET = 10
+_HEAD = [one.name for one in fields(schema.Head)]
+_head_values = attrgetter(*_HEAD, "id")
+_COUNTED = [name for name in schema.HISTORY.columns if name not in ("policy", "start")]
+_WITH_REWARD = "LEFT JOIN rewards r ON r.policy = d.policy AND r.number = d.number"
+_NEXT = "WHERE d.policy = ? AND d.number > ? ORDER BY d.number LIMIT ?"
+
+
+class Journal:
+    """The tables, through one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def new_id(self) -> int:
+        """Return a number that no policy or catalogue has had, not even one that was deleted."""
+        self.connection.execute("INSERT INTO meta VALUES ('last_id', '0') ON CONFLICT DO NOTHING")
+        last = int(self.connection.execute("SELECT value FROM meta WHERE name = 'last_id'")[0][0])
+        self.connection.execute("UPDATE meta SET value = ? WHERE name = 'last_id'", (str(last + 1),))
+        return last + 1
+
+    def try_writing(self) -> None:
+        """Write as much as a batch and delete it again; fails where there is no room for it."""
+        self.connection.execute("INSERT INTO meta VALUES ('trial', ?) ON CONFLICT DO NOTHING", ("x" * 2**18,))
+        self.connection.execute("DELETE FROM meta WHERE name = 'trial'")
+
+    def add(self, table: Table[R], rows: Sequence[R]) -> None:
+        """Insert rows into a table; one whose key exists fails the transaction."""
+        self.connection.many(table.insert, [table.values(row) for row in rows])
+
+    # Policies
+
+    def policies(self) -> list[schema.PolicyRow]:
+        """Return every policy."""
+        return self._rows(schema.POLICIES, "ORDER BY id")
+
+    def drop_policy(self, id_: int) -> None:
+        """Delete a policy and everything that belongs to it."""
+        for table in schema.OF_A_POLICY:
+            self.connection.execute(f"DELETE FROM {table.name} WHERE policy = ?", (id_,))
+        self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))
+
+    def move_heads(self, heads: Sequence[schema.PolicyRow]) -> None:
+        """Write the heads of some policies' logs."""
+        columns = ", ".join(f"{name} = ?" for name in _HEAD)
+        self.connection.many(f"UPDATE policies SET {columns} WHERE id = ?", [_head_values(head) for head in heads])
+
+    def move_pruned(self, policy: int, through: int) -> None:
+        """Write how far a policy's decision sets have been pruned."""
+        self.connection.execute("UPDATE policies SET pruned_through = ? WHERE id = ?", (through, policy))
+
+    # The log
+
+    def events(self, policy: int, after: int, through: int) -> Iterator[schema.EventRow]:
+        """Yield the events after a position and up to another, in order."""
+        sql = "WHERE policy = ? AND position > ? AND position <= ? ORDER BY position LIMIT ?"
+        while rows := self._rows(schema.EVENTS, sql, (policy, after, through, _AT_ONCE)):
+            yield from rows
+            after = rows[-1].position
+
+    def decisions(self, policy: int, first: int, count: int) -> list[schema.DecisionRow]:
+        """Return consecutive decisions."""
+        sql = "WHERE policy = ? AND number >= ? AND number < ? ORDER BY number"
+        return self._rows(schema.DECISIONS, sql, (policy, first, first + count))
+
+    def decisions_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.DecisionRow]:
+        """Return some decisions by their number."""
+        return {row.round: row for row in self._rows_in(schema.DECISIONS, policy, "number", numbers)}
+
+    def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
+        """Return the decisions made for some request ids, by these ids."""
+        return {row.request: row for row in self._rows_in(schema.DECISIONS, policy, "request", requests)}
+
+    def replace_contents(self, policy: int, contents: Mapping[int, bytes]) -> None:
+        """Replace the contents of some decisions, by their number, with smaller ones."""
+        sql = "UPDATE decisions SET content = ? WHERE policy = ? AND number = ?"
+        self.connection.many(sql, [(content, policy, number) for number, content in contents.items()])
+
+    def rewards_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.RewardRow]:
+        """Return the rewards of those decisions among some that have one."""
+        return {row.number: row for row in self._rows_in(schema.REWARDS, policy, "number", numbers)}
+
+    def next_open(self, policy: int, after: int, limit: int) -> list[Row]:
+        """Return number, time and kind of reward (None without one) of the decisions that follow a number."""
+        sql = f"SELECT d.number, d.decided_at, r.kind FROM decisions d {_WITH_REWARD} {_NEXT}"
+        return self.connection.execute(sql, (policy, after, limit))
+
+    def exported(self, policy: int, after: int, limit: int) -> list[tuple[schema.DecisionRow, schema.RewardRow | None]]:
+        """Return the decisions that follow a number, each with its reward."""
+        columns = [f"d.{name}" for name in schema.DECISIONS.columns] + [f"r.{name}" for name in schema.REWARDS.columns]
+        sql = f"SELECT {', '.join(columns)} FROM decisions d {_WITH_REWARD} {_NEXT}"
+        size = len(schema.DECISIONS.columns)
+        return [
+            (schema.DECISIONS.read(row[:size]), None if row[size] is None else schema.REWARDS.read(row[size:]))
+            for row in self.connection.execute(sql, (policy, after, limit))
+        ]
+
+    # The history
+
+    def add_history(self, rows: Sequence[schema.HistoryRow]) -> None:
+        """Add to the counts of the history."""
+        sums = ", ".join(f"{name} = history.{name} + excluded.{name}" for name in _COUNTED)
+        sql = f"{schema.HISTORY.insert} ON CONFLICT ({schema.HISTORY.key}) DO UPDATE SET {sums}"
+        self.connection.many(sql, [schema.HISTORY.values(row) for row in rows])
+
+    def history(self, policy: int, since: float) -> list[schema.HistoryRow]:
+        """Return the history since a time, oldest first."""
+        return self._rows(schema.HISTORY, "WHERE policy = ? AND start >= ? ORDER BY start", (policy, int(since)))
+
+    def drop_history(self, before: float) -> None:
+        """Delete the history before a time."""
+        self.connection.execute("DELETE FROM history WHERE start < ?", (int(before),))
+
+    # Catalogues
+
+    def catalogues(self) -> list[schema.CatalogueRow]:
+        """Return every catalogue."""
+        return self._rows(schema.CATALOGUES, "ORDER BY id")
+
+    def drop_catalogue(self, id_: int) -> None:
+        """Delete a catalogue and its items."""
+        self.connection.execute("DELETE FROM items WHERE catalogue = ?", (id_,))
+        self.connection.execute("DELETE FROM catalogues WHERE id = ?", (id_,))
+
+    def items(self, catalogue: int) -> Iterator[schema.ItemRow]:
+        """Yield the items of a catalogue, in the order of their slots."""
+        sql, slot = "WHERE catalogue = ? AND slot > ? ORDER BY slot LIMIT ?", -1
+        while rows := self._rows(schema.ITEMS, sql, (catalogue, slot, _AT_ONCE)):
+            yield from rows
+            slot = rows[-1].slot
+
+    def remove_items(self, catalogue: int, version: int, slots: Sequence[int]) -> None:
+        """Mark slots as empty from a version on, and move the catalogue to that version."""
+        sql = "UPDATE items SET removed = ? WHERE catalogue = ? AND slot = ?"
+        self.connection.many(sql, [(version, catalogue, slot) for slot in slots])
+        self.connection.execute("UPDATE catalogues SET version = ? WHERE id = ?", (version, catalogue))
+
+    # Keys
+
+    def keys(self) -> list[schema.KeyRow]:
+        """Return all keys, including revoked ones."""
+        return self._rows(schema.KEYS, "ORDER BY created_at, id")
+
+    def revoke_key(self, id_: str, now: float) -> bool:
+        """Revoke a key; return whether there was a valid one."""
+        known = self._rows(schema.KEYS, "WHERE id = ? AND revoked_at IS NULL", (id_,))
+        self.connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now, id_))
+        return bool(known)
+
+    # Rows of any table
+
+    def _rows(self, table: Table[R], sql: str, values: Sequence[Any] = ()) -> list[R]:
+        return [table.read(row) for row in self.connection.execute(f"{table.select} {sql}", values)]
+
+    def _rows_in(self, table: Table[R], policy: int, column: str, wanted: Sequence[Any]) -> list[R]:
+        found: list[R] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            found += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
+        return found

@@ -1,0 +1,1 @@
+"""The single writer: batches of commands, group commit, recovery."""

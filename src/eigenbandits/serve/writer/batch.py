@@ -1,0 +1,293 @@
+"""One batch of commands: applied to the policies together, then written in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from eigenbandits.serve.errors import PolicyError, Refusal, StorageError, internal, invalid, unknown
+from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.storage import schema
+from eigenbandits.serve.storage.journal import BUCKET, Journal
+from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, resolve
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+
+# Numbers in the decision sets that are chosen in at once: enough to be quick, not so many that memory runs out.
+_AT_ONCE = 4_000_000
+
+
+class Batch:
+    """Applies commands to policies in memory, and gathers the rows and results that follow.
+
+    Until it is committed the policies are ahead of the log: if that fails, those in `touched` must be loaded again.
+
+    Parameters
+    ----------
+    policies
+        All policies, by their id.
+    journal
+        For reading only: what the batches before this one write may not be in it yet.
+    before
+        The batches before this one that may not be committed yet.
+    metrics
+        Where things are counted.
+    now
+        The time.
+    """
+
+    def __init__(
+        self, policies: dict[int, HostedPolicy], journal: Journal, before: Sequence[Batch], metrics: Metrics, now: float
+    ) -> None:
+        self.policies = policies
+        self.metrics = metrics
+        self.now = now
+        self.touched: list[HostedPolicy] = []
+        self.results: list[Result] = []
+        self.events: list[schema.EventRow] = []
+        self.decisions: list[schema.DecisionRow] = []
+        self.rewards: list[schema.RewardRow] = []
+        self.history: list[schema.HistoryRow] = []
+        self.heads: dict[int, schema.PolicyRow] = {}
+        # What is counted only once the batch has been committed.
+        self._counts: list[Callable[[], None]] = []
+        # What the next batches must know before the journal does: by policy, and by request id or number.
+        self._by_request: dict[tuple[int, str], schema.DecisionRow] = {}
+        self._by_number: dict[tuple[int, int], schema.RewardRow] = {}
+        self._journal = journal
+        self._before = before
+
+    def apply(self, commands: Sequence[PolicyCommand]) -> None:
+        """Let each policy choose for all commands that ask it to, then learn from all rewards that it is sent."""
+        for id_ in dict.fromkeys(command.policy for command in commands):
+            mine = [command for command in commands if command.policy == id_]
+            hosted = self.policies.get(id_)
+            if hosted is None:
+                self.results += [(command, unknown("policy", "that it was sent to")) for command in mine]
+                continue
+            self.touched.append(hosted)
+            decides = [command for command in mine if isinstance(command, DecideCommand)]
+            rewards = [command for command in mine if isinstance(command, RewardCommand)]
+            chosen = self._decide(hosted, decides) if decides else 0
+            learned, total = self._reward(hosted, rewards) if rewards else (0, 0.0)
+            if chosen or learned:
+                self._move_head(hosted, chosen, learned, total, 0)
+        self._before = ()
+
+    def expire(self, hosted: HostedPolicy, numbers: list[int], through: int) -> None:
+        """End decisions whose time to live is over: with the default reward, or with none."""
+        self.touched.append(hosted)
+        reward, head = hosted.spec.default_reward, hosted.head
+        head.expired_through = through
+        kind = schema.EXPIRED if reward is None else schema.DEFAULT
+        self._add_rewards(hosted, dict.fromkeys(numbers, reward), kind)
+        if reward is None and numbers:
+            for number in numbers:
+                hosted.drop(number)
+            # The policy learns nothing from it; the event records that their sets are not needed any more.
+            self._add_event(hosted, schema.EXPIRE, encode_rewards(numbers, [0.0] * len(numbers)))
+            head.expired += len(numbers)
+        elif reward is not None and numbers:
+            self._learn(hosted, numbers, [reward] * len(numbers), [])
+            head.defaults += len(numbers)
+        self._counts.append(lambda: self.metrics.rewards.labels(hosted.name, kind).inc(len(numbers)))
+        self._move_head(hosted, 0, 0, 0.0, 0 if reward is None else len(numbers))
+
+    def _move_head(self, hosted: HostedPolicy, chosen: int, learned: int, total: float, defaults: int) -> None:
+        hosted.head.last_at = self.now
+        self.heads[hosted.id] = replace(hosted.head)
+        start = int(self.now) // BUCKET * BUCKET
+        self.history.append(schema.HistoryRow(hosted.id, start, chosen, learned, total, defaults))
+        hosted.since_snapshot += chosen + learned + defaults
+
+    def _add_event(self, hosted: HostedPolicy, kind: str, content: bytes) -> None:
+        hosted.head.position += 1
+        self.events.append(schema.EventRow(hosted.id, hosted.head.position, kind, content))
+
+    def _add_rewards(self, hosted: HostedPolicy, rewards: Mapping[int, float | None], kind: str) -> None:
+        rows = [schema.RewardRow(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
+        self.rewards += rows
+        self._by_number |= {(hosted.id, row.number): row for row in rows}
+
+    # Choosing
+
+    def _decide(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> int:
+        """Choose for some commands; return how many decisions are new."""
+        commands = self._with_same_dim(hosted, commands)
+        known: dict[Any, schema.DecisionRow] = dict(self._known(hosted, commands))
+        # Sets to choose in, by request id or a key of their own: a request id that comes twice is chosen for once.
+        fresh: dict[Any, tuple[DecisionSet, str | None]] = {}
+        keys: list[list[Any]] = []
+        for command in commands:
+            pairs = list(zip(command.sets, command.requests, strict=True))
+            keys.append([(command, i) if request is None else request for i, (_, request) in enumerate(pairs)])
+            for key, pair in zip(keys[-1], pairs, strict=True):
+                if key not in known:
+                    fresh.setdefault(key, pair)
+        sets, requests = [one for one, _ in fresh.values()], [request for _, request in fresh.values()]
+        rows = self._choose(hosted, commands, sets, requests)
+        known |= dict(zip(fresh, rows, strict=True))
+        for command, mine in zip(commands, keys, strict=True):
+            self.results.append((command, [known[key] for key in mine]))
+        return len(rows)
+
+    def _with_same_dim(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> list[DecideCommand]:
+        """Refuse vectors of another length than those that came first, which may be in this very batch."""
+        if hosted.catalogue is not None:
+            return commands
+        dim, fitting = hosted.dim, []
+        for command in commands:
+            widths = [one.actions(None).shape[1] for one in command.sets]
+            wanted = widths[0] if dim is None else dim
+            if any(width != wanted for width in widths):
+                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {wanted}."
+                self.results.append((command, invalid(message, "actions", "wrong_dimension")))
+            else:
+                dim = wanted
+                fitting.append(command)
+        return fitting
+
+    def _known(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> dict[str | None, schema.DecisionRow]:
+        """Return the decisions that were made before under the request ids of some commands."""
+        wanted = {request for command in commands for request in command.requests if request is not None}
+        known = self._journal.decisions_for(hosted.id, sorted(wanted)) if wanted else {}
+        for batch in self._before:
+            known |= {one: batch._by_request[hosted.id, one] for one in wanted if (hosted.id, one) in batch._by_request}
+        return known
+
+    def _choose(
+        self,
+        hosted: HostedPolicy,
+        commands: list[DecideCommand],
+        sets: list[DecisionSet],
+        requests: list[str | None],
+    ) -> list[schema.DecisionRow]:
+        rows: list[schema.DecisionRow] = []
+        for part in parts([one.size(hosted.catalogue) * (hosted.dim or 1) for one in sets]):
+            started = time.perf_counter()
+            arrays = [one.actions(hosted.catalogue) for one in sets[part]]
+            try:
+                decisions = hosted.choose(arrays)
+            except ValueError as error:
+                raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
+            except Exception as error:
+                raise PolicyError(commands, internal()) from error
+            self.metrics.choose_seconds.observe(time.perf_counter() - started)
+            first = hosted.head.number + 1
+            for decision_set, decision, request in zip(sets[part], decisions, requests[part], strict=True):
+                row = hosted.row(decision_set, decision, request, self.now)
+                rows.append(row)
+                hosted.keep(row.round, decision)
+                if request is not None:
+                    self._by_request[hosted.id, request] = row
+            self._add_event(hosted, schema.DECIDE, encode_range(first, len(decisions)))
+        self.decisions += rows
+        self._counts.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
+        return rows
+
+    # Learning
+
+    def _reward(self, hosted: HostedPolicy, commands: list[RewardCommand]) -> tuple[int, float]:
+        """Learn the rewards of some commands; return how many are new, and their sum."""
+        numbers = {number for command in commands for number, _ in command.rewards}
+        ended = self._ended(hosted, [number for number in sorted(numbers) if not hosted.is_open(number)])
+        fresh: dict[int, float] = {}
+        counts = {"learned": 0, "repeated": 0, "refused": 0}
+        for command in commands:
+            results: list[str | Refusal] = []
+            for number, reward in command.rewards:
+                result = _outcome(hosted, number, reward, ended.get(number), fresh.get(number))
+                if result == "learned":
+                    fresh[number] = reward
+                results.append(result)
+                counts["refused" if isinstance(result, Refusal) else result] += 1
+            self.results.append((command, results))
+        if fresh:
+            self._learn(hosted, list(fresh), list(fresh.values()), commands)
+            self._add_rewards(hosted, fresh, schema.GIVEN)
+            hosted.head.rewards += len(fresh)
+
+        def count() -> None:
+            self.metrics.count_rewards(hosted.name, counts)
+            hosted.recent.extend(fresh.values())
+
+        self._counts.append(count)
+        return len(fresh), sum(fresh.values())
+
+    def _ended(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, schema.RewardRow]:
+        """Return the rewards of those decisions among some that have ended."""
+        known = [number for number in numbers if 1 <= number <= hosted.committed]
+        found = self._journal.rewards_of(hosted.id, known) if known else {}
+        for batch in self._before:
+            found |= {one: batch._by_number[hosted.id, one] for one in known if (hosted.id, one) in batch._by_number}
+        return found
+
+    def _learn(
+        self, hosted: HostedPolicy, numbers: list[int], rewards: list[float], commands: Sequence[RewardCommand]
+    ) -> None:
+        started = time.perf_counter()
+        try:
+            hosted.learn(hosted.take(numbers, self._journal), rewards)
+        except StorageError:
+            raise
+        except Exception as error:
+            raise PolicyError(commands, internal()) from error
+        self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
+        self.metrics.learn_seconds.observe(time.perf_counter() - started)
+
+    # Writing
+
+    @staticmethod
+    def write(batches: Sequence[Batch], journal: Journal) -> None:
+        """Write batches together, all rows of a table at once; the caller commits."""
+        journal.add(schema.EVENTS, [row for batch in batches for row in batch.events])
+        journal.add(schema.DECISIONS, [row for batch in batches for row in batch.decisions])
+        journal.add(schema.REWARDS, [row for batch in batches for row in batch.rewards])
+        journal.add_history([row for batch in batches for row in batch.history])
+        heads = {id_: head for batch in batches for id_, head in batch.heads.items()}
+        journal.move_heads(list(heads.values()))
+
+    def acknowledge(self) -> None:
+        """Once the batch has been committed, resolve its commands and count."""
+        for hosted in self.touched:
+            if hosted.id in self.heads:
+                hosted.committed = self.heads[hosted.id].number
+        resolve(self.results)
+        for count in self._counts:
+            count()
+        # Later batches may hold on to this one for what they look up in it; the rest is not needed any more.
+        for done in (self.events, self.decisions, self.rewards, self.history, self.results, self._counts):
+            done.clear()
+
+
+def _outcome(
+    hosted: HostedPolicy, number: int, reward: float, ended: schema.RewardRow | None, fresh: float | None
+) -> str | Refusal:
+    """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
+    # No caller knows of a decision that is not committed.
+    if not 1 <= number <= hosted.committed:
+        return unknown("decision", f"{hosted.id}-{number}")
+    if ended is None and fresh is None:
+        return "learned"
+    if reward == (fresh if ended is None else ended.reward):
+        return "repeated"
+    if ended is None or ended.kind == schema.GIVEN:
+        message = "This decision has a different reward already; the first one stands."
+        return Refusal(409, "different_reward", message, "reward")
+    message = "The time to live of this decision is over; send rewards sooner, or give the policy a longer one."
+    return Refusal(409, "expired", message, "decision")
+
+
+def parts(sizes: Sequence[int]) -> Iterator[slice]:
+    """Cut decision sets, given how many numbers are in each, into runs that fit into memory."""
+    start = total = 0
+    for i, size in enumerate(sizes):
+        if total and total + size > _AT_ONCE:
+            yield slice(start, i)
+            start, total = i, 0
+        total += size
+    if start < len(sizes):
+        yield slice(start, len(sizes))

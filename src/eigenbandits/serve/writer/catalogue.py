@@ -1,0 +1,146 @@
+"""Catalogues: items uploaded once, from which decision sets are formed as query ⊙ item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.serve.errors import invalid
+from eigenbandits.serve.storage.schema import CatalogueRow, ItemRow
+
+Vectors = NDArray[np.float32]
+Slots = NDArray[np.int32]
+
+# The version in which an item that is still there will be removed.
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(eq=False)
+class Catalogue:
+    """Items in slots. The vector of a slot never changes, so a query and some slots say what a decision was offered.
+
+    An item that is replaced gets a new slot; one that is removed stays in its slot for the decisions that it was in.
+
+    Attributes
+    ----------
+    center
+        "both" subtracts the mean from the query and the items before they are multiplied, "items" from the items
+        only, "none" from neither.
+    mean
+        The mean of the first items. It stays, so that an item means the same to a policy tomorrow.
+    version
+        Counts the changes.
+    """
+
+    id: int
+    name: str
+    dim: int
+    center: str
+    mean: Vectors
+    digest: str
+    created_at: float
+    version: int = 1
+    slot_of: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    centered: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    added: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    removed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _sorted: tuple[dict[str, int], list[str]] | None = None
+
+    @classmethod
+    def of(cls, row: CatalogueRow) -> Catalogue:
+        """Return the catalogue of a row, without items."""
+        mean = np.frombuffer(row.mean, dtype="<f4")
+        return cls(row.id, row.name, row.dim, row.center, mean, row.digest, row.created_at, row.version)
+
+    def slots_of(self, ids: Sequence[Any]) -> Slots:
+        """Return the slots of items by their ids."""
+        try:
+            return np.fromiter(map(self.slot_of.__getitem__, ids), dtype=np.int32, count=len(ids))
+        except (KeyError, TypeError) as error:
+            wrong = next(id_ for id_ in ids if not isinstance(id_, str) or id_ not in self.slot_of)
+            message = f"The catalogue has no item {str(wrong)[:100]!r}; add it or leave it out."
+            raise invalid(message, "items", "unknown_item") from error
+
+    def slots_at(self, version: int) -> Slots:
+        """Return the slots of all items of a version."""
+        count = len(self.names)
+        present = (self.added[:count] <= version) & (self.removed[:count] > version)
+        return np.flatnonzero(present).astype(np.int32)
+
+    def actions(self, query: Vectors | None, slots: Slots) -> Vectors:
+        """Return the decision set (K, d) of a query and some items."""
+        items: Vectors = self.centered[slots]
+        if query is not None:
+            items *= query - self.mean if self.center == "both" else query
+        return items
+
+    def put(self, ids: Sequence[str], vectors: Vectors, version: int) -> None:
+        """Add items or replace them, as of a version."""
+        start, count = len(self.names), len(ids)
+        self._make_room(start + count)
+        self.centered[start : start + count] = vectors if self.center == "none" else vectors - self.mean
+        self.added[start : start + count] = version
+        self.removed[start : start + count] = NEVER
+        self.removed[self.held(ids)] = version
+        self.names.extend(ids)
+        # A new dictionary, since other threads read this one.
+        self.slot_of = self.slot_of | {id_: start + i for i, id_ in enumerate(ids)}
+        self.version = version
+
+    def remove(self, ids: Sequence[str], version: int) -> None:
+        """Remove items as of a version."""
+        self.removed[self.held(ids)] = version
+        gone = set(ids)
+        self.slot_of = {id_: slot for id_, slot in self.slot_of.items() if id_ not in gone}
+        self.version = version
+
+    def sorted_ids(self) -> list[str]:
+        """Return the ids of all items in their order; sorted once for each version."""
+        if self._sorted is None or self._sorted[0] is not self.slot_of:
+            self._sorted = self.slot_of, sorted(self.slot_of)
+        return self._sorted[1]
+
+    def held(self, ids: Sequence[str]) -> list[int]:
+        """Return the slots of those items that exist."""
+        return [self.slot_of[id_] for id_ in ids if id_ in self.slot_of]
+
+    def load(self, row: ItemRow) -> None:
+        """Fill the next slot from the database."""
+        slot, vector = row.slot, np.frombuffer(row.vector, dtype="<f4")
+        self._make_room(slot + 1)
+        self.centered[slot] = vector if self.center == "none" else vector - self.mean
+        self.added[slot], self.removed[slot] = row.added, NEVER if row.removed is None else row.removed
+        self.names.append(row.item)
+        if row.removed is None:
+            self.slot_of[row.item] = slot
+
+    def _make_room(self, count: int) -> None:
+        room = len(self.added)
+        if count <= room:
+            return
+        room = max(count, 2 * room)
+        # New arrays, since other threads read the old ones.
+        self.centered = _grown(self.centered.reshape(-1, self.dim), room)
+        self.added, self.removed = _grown(self.added, room), _grown(self.removed, room)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the service shows of it."""
+        return {
+            "name": self.name,
+            "dim": self.dim,
+            "items": len(self.slot_of),
+            "version": self.version,
+            "center": self.center,
+            "created_at": self.created_at,
+        }
+
+
+def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
+    fresh = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
+    fresh[: len(array)] = array
+    return fresh

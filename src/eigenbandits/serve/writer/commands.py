@@ -1,0 +1,80 @@
+"""Commands, which requests hand to the writer, and the way of their results back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from eigenbandits.serve.errors import Refusal
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+
+
+@dataclass(slots=True, eq=False)
+class DecideCommand:
+    """Choose in some decision sets, all or none of them; the result is a list of `DecisionRow`."""
+
+    policy: int
+    sets: list[DecisionSet]
+    requests: list[str | None]
+    future: asyncio.Future[Any]
+
+
+@dataclass(slots=True, eq=False)
+class RewardCommand:
+    """Learn the rewards of some decisions, by number; the result is "learned", "repeated" or a `Refusal` for each."""
+
+    policy: int
+    rewards: list[tuple[int, float]]
+    future: asyncio.Future[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """Anything else that only the writer may do, in a transaction of its own."""
+
+    action: Callable[[Journal], Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
+PolicyCommand = DecideCommand | RewardCommand
+Command = PolicyCommand | Task
+# A command with its result, or with the exception to raise instead.
+Result = tuple[Command, Any]
+
+
+def resolve(results: Iterable[Result]) -> None:
+    """Hand results to those who wait for them; called in the writer's thread."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for command, result in results:
+        if isinstance(command, Task):
+            _resolve(command.future, result)
+        else:
+            by_loop.setdefault(command.future.get_loop(), []).append((command.future, result))
+    for loop, pairs in by_loop.items():
+        # One call for all of them: waking the event loop costs more than the rest.
+        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
+            loop.call_soon_threadsafe(_resolve_all, pairs)
+
+
+def reject(commands: Iterable[Command], refusal: Refusal) -> None:
+    """Resolve commands with the same refusal."""
+    resolve((command, refusal) for command in commands)
+
+
+def _resolve_all(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, result in pairs:
+        _resolve(future, result)
+
+
+def _resolve(future: asyncio.Future[Any] | Future[Any], result: Any) -> None:
+    # A caller that has given up, or has a result already, gets none.
+    with suppress(InvalidStateError, asyncio.InvalidStateError):
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

@@ -1,0 +1,136 @@
+"""Group commit: a thread that writes all waiting batches in one transaction, and then resolves their commands."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from eigenbandits.serve.errors import StorageError, unavailable
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.storage import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.commands import reject
+
+NO_STORAGE = "its storage is not available or full"
+# Batches that may wait for the disk; beyond that the writer waits before it makes more.
+_DEPTH = 8
+
+
+class Committer:
+    """Commits batches in the order in which they were submitted.
+
+    While one transaction is on its way to the disk, the next batches are chosen and learned; they share the next one.
+    After a failure nothing is written until `start` is called again, since later batches build on the one that failed.
+    """
+
+    def __init__(self, database: Database, metrics: Metrics) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._changed = threading.Condition()
+        self._waiting: list[Batch] = []
+        self._writing: list[Batch] = []
+        self._journal: Journal | None = None
+        self._error: Exception | None = None
+        self._failed: list[Batch] = []
+        self._closing = False
+        self._started: float | None = None
+        self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+
+    # For the writer
+
+    def start(self, journal: Journal) -> None:
+        """Start, or start again, with a connection that nobody else uses while batches are in flight."""
+        self._journal, self._error = journal, None
+        if not self._thread.ident:
+            self._thread.start()
+
+    def submit(self, batch: Batch) -> None:
+        """Have a batch committed; raise if an earlier one failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._error or len(self._waiting) < _DEPTH)
+            self._raise()
+            self._waiting.append(batch)
+            self._changed.notify_all()
+
+    def in_flight(self) -> list[Batch]:
+        """Return the batches that may not be committed yet; raise if one failed."""
+        with self._changed:
+            self._raise()
+            return [*self._writing, *self._waiting]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a batch failed, so that nothing is written until the next start."""
+        return self._error is not None
+
+    def busy_for(self) -> float:
+        """Return the seconds that the current transaction has taken so far."""
+        started = self._started
+        return 0.0 if started is None else time.monotonic() - started
+
+    def flush(self) -> None:
+        """Wait until everything that was submitted is on disk; raise if it failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._error or not (self._writing or self._waiting))
+            self._raise()
+
+    def abort(self) -> list[Batch]:
+        """Give up the batches in flight and return them: only the log can tell whether they arrived."""
+        with self._changed:
+            self._error = self._error or StorageError("given up")
+            self._changed.wait_for(lambda: not self._writing)
+            lost, self._waiting = self._waiting, []
+            failed, self._failed = self._failed, []
+        reject((command for batch in lost for command, _ in batch.results), unavailable(NO_STORAGE))
+        return failed + lost
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread.ident:
+            self._thread.join()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise StorageError(str(self._error)) from self._error
+
+    # The thread
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or (self._waiting and self._error is None))
+                if self._closing and not (self._waiting and self._error is None):
+                    return
+                self._writing, self._waiting = self._waiting, []
+            self._started = time.monotonic()
+            error = self._commit(self._writing)
+            self._started = None
+            with self._changed:
+                if error is not None:
+                    self._error, self._failed = error, self._writing
+                self._writing = []
+                self._changed.notify_all()
+
+    def _commit(self, batches: list[Batch]) -> Exception | None:
+        assert self._journal is not None
+        started = time.perf_counter()
+        try:
+            with self._journal.connection.transaction():
+                Batch.write(batches, self._journal)
+            self._metrics.commit_seconds.observe(time.perf_counter() - started)
+            for batch in batches:
+                batch.acknowledge()
+        except Exception as error:
+            reject((command for batch in batches for command, _ in batch.results), unavailable(NO_STORAGE))
+            return error
+        try:
+            self._database.finish_checkpoint(self._journal.connection)
+        except StorageError as error:
+            log_event("checkpoint failed", logging.WARNING, reason=str(error))
+        return None

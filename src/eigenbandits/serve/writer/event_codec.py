@@ -1,0 +1,80 @@
+"""The event codec: what the log keeps as bytes, in the `content` of decisions and events.
+
+The layouts are those of version 1 of the tables; logs that were written in them must stay readable.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
+
+Forecast = NDArray[np.float64]
+
+# Form, number of vectors or slots, length of a vector or of the query, version of the catalogue.
+_HEAD = struct.Struct("<BIIq")
+_INLINE32, _INLINE64, _SOME_ITEMS, _ALL_ITEMS, _CHOSEN32, _CHOSEN64 = range(1, 7)
+_RANGE = struct.Struct("<qq")
+
+
+def encode_decision(decision_set: DecisionSet, forecast: Forecast | None = None) -> bytes:
+    """Return the content of a decision: its set, followed by the belief's forecast where it learns from that."""
+    encoded = _encode_set(decision_set)
+    return encoded if forecast is None else encoded + forecast.tobytes()
+
+
+def decode_decision(content: bytes) -> tuple[DecisionSet, Forecast | None]:
+    """Return what `encode_decision` was given.
+
+    A set includes its length, so whatever follows is the forecast; logs older than forecasts have nothing there.
+    """
+    form, count, dim, version = _HEAD.unpack_from(content)
+    found: DecisionSet
+    if form in (_SOME_ITEMS, _ALL_ITEMS):
+        query = np.frombuffer(content, "<f4", dim, _HEAD.size) if dim else None
+        slots = np.frombuffer(content, "<i4", count, _HEAD.size + 4 * dim) if form == _SOME_ITEMS else None
+        found, end = CatalogueSet(query, slots, version), _HEAD.size + 4 * (dim + count)
+    else:
+        kind = "<f4" if form in (_INLINE32, _CHOSEN32) else "<f8"
+        array = np.frombuffer(content, kind, count * dim, _HEAD.size).reshape(count, dim)
+        found, end = InlineSet(array, form in (_CHOSEN32, _CHOSEN64)), _HEAD.size + array.nbytes
+    # A copy, since bytes are aligned to nothing, and the last bit of a sum may depend on that.
+    return found, np.array(np.frombuffer(content, "<f8", offset=end)) if end < len(content) else None
+
+
+def _encode_set(decision_set: DecisionSet) -> bytes:
+    if isinstance(decision_set, CatalogueSet):
+        query = b"" if decision_set.query is None else decision_set.query.tobytes()
+        slots = b"" if decision_set.slots is None else decision_set.slots.tobytes()
+        form = _ALL_ITEMS if decision_set.slots is None else _SOME_ITEMS
+        return _HEAD.pack(form, len(slots) // 4, len(query) // 4, decision_set.version) + query + slots
+    array = decision_set.array
+    single, double = (_CHOSEN32, _CHOSEN64) if decision_set.chosen_only else (_INLINE32, _INLINE64)
+    return _HEAD.pack(single if array.dtype == np.float32 else double, *array.shape, 0) + array.tobytes()
+
+
+def encode_range(first: int, count: int) -> bytes:
+    """Return the content of an event in which a policy chose: the numbers of its decisions."""
+    return _RANGE.pack(first, count)
+
+
+def decode_range(content: bytes) -> tuple[int, int]:
+    """Return what `encode_range` was given."""
+    first, count = _RANGE.unpack(content)
+    return first, count
+
+
+def encode_rewards(numbers: Sequence[int], rewards: Sequence[float]) -> bytes:
+    """Return the content of an event in which decisions ended: their numbers and rewards."""
+    return np.array(numbers, dtype="<i8").tobytes() + np.array(rewards, dtype="<f8").tobytes()
+
+
+def decode_rewards(content: bytes) -> tuple[list[int], list[float]]:
+    """Return what `encode_rewards` was given."""
+    half = len(content) // 2
+    numbers = np.frombuffer(content[:half], dtype="<i8").tolist()
+    return numbers, np.frombuffer(content[half:], dtype="<f8").tolist()

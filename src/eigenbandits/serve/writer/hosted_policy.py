@@ -1,0 +1,198 @@
+"""A policy that the service hosts: the policy itself, the head of its log, and its open decisions."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs
+from eigenbandits.decision import Decision
+from eigenbandits.policy import Policy
+from eigenbandits.serve.errors import ReplayError
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import DECIDE, LEARN, DecisionRow, PolicyRow
+from eigenbandits.serve.writer import event_codec as codec
+from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.policy_spec import PolicySpec
+
+# Bytes of open decisions that are kept in memory for each policy; older ones are read from the log again.
+_KEPT = 32 * 2**20
+# Bytes of an open decision beside its vectors.
+_OVERHEAD = 500
+
+
+class HostedPolicy:
+    """One policy of the service; only the writer's thread changes it, other threads read its fields.
+
+    Parameters
+    ----------
+    head
+        Its row, of which the head of the log moves with each batch.
+    catalogue
+        The catalogue that its spec names.
+    policy
+        The policy from a snapshot; None for a new one.
+    """
+
+    def __init__(self, head: PolicyRow, catalogue: Catalogue | None = None, policy: Policy | None = None) -> None:
+        self.id = head.id
+        self.name = head.name
+        self.spec = PolicySpec.from_text(head.spec)
+        self.head = head
+        self.catalogue = catalogue
+        self.policy = policy if policy is not None else self.spec.make()
+        # How many decisions callers may know of; the head is ahead of it while a batch is being written.
+        self.committed = head.number
+        self.snapshot_position = 0
+        self.since_snapshot = 0
+        # Whether the policy may have done what the log does not know.
+        self.dirty = False
+        self.recent: deque[float] = deque(maxlen=1000)
+        self._open: OrderedDict[int, Decision] = OrderedDict()
+
+    @property
+    def dim(self) -> int | None:
+        """The length of the vectors, once it is known."""
+        return self.catalogue.dim if self.catalogue is not None else self.policy.dim
+
+    # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
+    # arguments in their order, leads to the same state again.
+
+    def choose(self, arrays: Sequence[NDArray[Any]]) -> list[Decision]:
+        """Choose in each of some decision sets."""
+        first = self.policy.round + 1
+        observe = [self._observes(first + i) for i in range(len(arrays))]
+        if len(arrays) == 1:
+            return [self.policy.choose(arrays[0], observe=observe[0])]
+        return self.policy.choose_many(arrays, observe=observe)
+
+    def _observes(self, number: int) -> bool:
+        # The first set is always observed: before it there is no subspace to choose in.
+        return number <= max(self.spec.observe_after, 1) or number % self.spec.observe_every == 0
+
+    def learn(self, decisions: Sequence[Decision], rewards: Sequence[float]) -> None:
+        """Learn the rewards of some decisions."""
+        if len(decisions) == 1:
+            self.policy.learn(decisions[0], rewards[0])
+        else:
+            self.policy.learn_many(decisions, rewards)
+
+    # Decisions as rows of the log
+
+    def row(self, decision_set: DecisionSet, decision: Decision, request: str | None, now: float) -> DecisionRow:
+        """Return the row of a decision that was just made, under the next number."""
+        self.head.number += 1
+        return DecisionRow(
+            policy=self.id,
+            round=self.head.number,
+            request=request,
+            index=decision.index,
+            size=decision_set.size(self.catalogue),
+            item=decision_set.item(self.catalogue, decision.index),
+            propensity=decision.propensity,
+            estimate=decision.estimate,
+            upper=decision.upper,
+            decided_at=now,
+            content=codec.encode_decision(decision_set, decision.forecast),
+        )
+
+    def decision(self, row: DecisionRow) -> Decision:
+        """Return a decision as `choose` made it, as far as learning needs it."""
+        decision_set, forecast = codec.decode_decision(row.content)
+        # A log may hold forecasts of another version of the library; then the reward is learned without.
+        return self._decision(decision_set, row.index, forecast if self.policy.belief.accepts(forecast) else None)
+
+    def _decision(self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None) -> Decision:
+        policy = self.policy
+        action = np.array(decision_set.row(self.catalogue, index), dtype=policy.dtype)
+        if policy.centering.by_set:
+            if decision_set.chosen_only:
+                raise ReplayError("the set of a decision to learn from was pruned")
+            actions = inputs.as_actions(decision_set.actions(self.catalogue), self.dim, dtype=policy.dtype)
+            row = policy.lift(actions, policy.scoring.read(actions))[0][index]
+        else:
+            row = policy.lift_vectors(action[None])[0]
+        action.flags.writeable = False
+        lifted = row.astype(np.float64)
+        lifted.flags.writeable = False
+        return Decision(index, action, 0, 0.0, 0.0, lifted=lifted, forecast=forecast)
+
+    # Open decisions
+
+    def keep(self, number: int, decision: Decision) -> None:
+        """Keep an open decision in memory, without the model behind it."""
+        action, lifted, forecast = decision.action, decision.lifted, decision.forecast
+        self._open[number] = Decision(
+            decision.index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast
+        )
+        vectors = 1 if lifted is action else 2
+        extra = 0 if forecast is None else forecast.nbytes
+        if len(self._open) * (8 * vectors * len(action) + extra + _OVERHEAD) > _KEPT:
+            self._open.popitem(last=False)
+
+    def is_open(self, number: int) -> bool:
+        """Return whether a decision is known to be open without a look into the log."""
+        return number in self._open
+
+    def drop(self, number: int) -> None:
+        """Drop an open decision that will not be learned from."""
+        self._open.pop(number, None)
+
+    def take(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
+        """Remove open decisions and return them, from memory or from the log."""
+        missing = [number for number in numbers if number not in self._open]
+        rows = journal.decisions_of(self.id, missing) if missing else {}
+        return [self._open.pop(number) if number in self._open else self.decision(rows[number]) for number in numbers]
+
+    # Replay
+
+    def replay(self, journal: Journal, after: int) -> int:
+        """Replay the log after a position; return how many choices came out differently, which should be none.
+
+        They can if the log was written by another version of the library or on another kind of processor. The logged
+        choices hold, since they are what was shown and rewarded.
+        """
+        different = 0
+        for event in journal.events(self.id, after, self.head.position):
+            if event.kind == DECIDE:
+                first, count = codec.decode_range(event.content)
+                different += self._replay_choices(journal, first, count)
+                self.since_snapshot += count
+                continue
+            numbers, rewards = codec.decode_rewards(event.content)
+            self.since_snapshot += len(numbers)
+            if event.kind == LEARN:
+                self.learn(self.take(numbers, journal), rewards)
+            else:
+                for number in numbers:
+                    self.drop(number)
+        return different
+
+    def _replay_choices(self, journal: Journal, first: int, count: int) -> int:
+        rows = journal.decisions(self.id, first, count)
+        sets = [codec.decode_decision(row.content)[0] for row in rows]
+        if len(rows) != count or any(one.chosen_only for one in sets):
+            raise ReplayError(f"the decisions from {first} on were pruned or are missing")
+        decisions = self.choose([one.actions(self.catalogue) for one in sets])
+        for row, decision in zip(rows, decisions, strict=True):
+            self.keep(row.round, decision if decision.index == row.index else self.decision(row))
+        return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the service shows of it."""
+        head = self.head
+        return vars(self.spec) | {
+            "name": self.name,
+            "created_at": head.created_at,
+            "dim": self.dim,
+            "decisions": head.number,
+            "rewards": head.rewards,
+            "defaults": head.defaults,
+            "expired": head.expired,
+            "pending": head.pending,
+        }

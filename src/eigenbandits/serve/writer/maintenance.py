@@ -1,0 +1,178 @@
+"""Maintenance, which the writer does between commands: time to live, snapshots, pruning, keys, checkpoints."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from concurrent.futures import Future
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from eigenbandits.serve.errors import StorageError
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import DECIDE
+from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.recovery import pack_snapshot
+
+if TYPE_CHECKING:
+    from eigenbandits.serve.writer.writer import Writer
+
+# Seconds between two rounds of each duty.
+_EVERY = {"keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
+# Decisions that expire, or are pruned, in one transaction, so that requests never wait long.
+_AT_ONCE = 200
+
+
+class Maintenance:
+    """The duties of the writer; every method but `_store` and `_checkpoint` runs in its thread."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._next = dict.fromkeys(_EVERY, 0.0)
+        self._storing: Future[None] | None = None
+        self._checkpointing: Future[None] | None = None
+        # For each policy: when its last snapshot was taken, the positions of the last two that were stored, and when
+        # the next of its decisions may expire.
+        self._taken: dict[int, float] = {}
+        self._stored: dict[int, list[int]] = {}
+        self._expiry: dict[int, float] = {}
+
+    def run(self, journal: Journal) -> None:
+        """Do what is due."""
+        writer, now = self._writer, time.monotonic()
+        if self._due("keys", now):
+            writer.reload_keys()
+            self._watch_clock()
+        if self._due("expiry", now):
+            for id_ in list(writer.registry.policies):
+                # Looked up each time, since one that failed was loaded again.
+                self._expire(journal, writer.registry.policies[id_])
+                self._prune(journal, writer.registry.policies[id_])
+        if self._due("history", now):
+            before = writer.clock.now() - 86400.0 * writer.settings.history_days
+            writer.write(lambda journal: journal.drop_history(before))
+        if self._due("checkpoint", now) and (self._checkpointing is None or self._checkpointing.done()):
+            self._checkpointing = writer.background.submit(self._checkpoint)
+        self._take_snapshot(now)
+
+    def take_last_snapshots(self) -> None:
+        """Store a snapshot of every policy that has changed, before the service ends."""
+        if self._storing is not None:
+            self._storing.result()
+        for hosted in self._writer.registry.policies.values():
+            if hosted.since_snapshot and not hosted.dirty:
+                self._store(hosted, hosted.head.position, hosted.policy.state())
+
+    def forget(self, policy: int) -> None:
+        """Drop what is known about a policy that was deleted."""
+        for known in (self._taken, self._stored, self._expiry):
+            known.pop(policy, None)
+
+    def _due(self, duty: str, now: float) -> bool:
+        if now < self._next[duty]:
+            return False
+        self._next[duty] = now + _EVERY[duty]
+        return True
+
+    def _watch_clock(self) -> None:
+        jump = self._writer.clock.jump()
+        if jump:
+            self._writer.metrics.clock_jumps.inc()
+            message = "the wall clock jumped; times to live follow real time"
+            log_event(message, logging.WARNING, seconds=round(jump, 1))
+
+    def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
+        """End the decisions of a policy whose time to live is over."""
+        life, now, head = hosted.spec.time_to_live, self._writer.clock.now(), hosted.head
+        if life is None or head.expired_through >= head.number or now < self._expiry.get(hosted.id, 0.0):
+            return
+        # Those that are over are read from the log, which must hold every reward so far.
+        self._writer.flush()
+        rows = journal.next_open(hosted.id, head.expired_through, _AT_ONCE)
+        # Times increase with the numbers: the first decision that is not over says when to look again.
+        over = list(takewhile(lambda row: row[1] <= now - life, rows))
+        self._expiry[hosted.id] = rows[len(over)][1] + life if len(over) < len(rows) else 0.0
+        if over:
+            numbers = [number for number, _, kind in over if kind is None]
+            self._writer.transact(partial(Batch.expire, hosted=hosted, numbers=numbers, through=over[-1][0]))
+        if len(over) == _AT_ONCE:
+            # The rest follows after the commands that are waiting.
+            self._next["expiry"] = 0.0
+
+    # Snapshots
+
+    def _take_snapshot(self, now: float) -> None:
+        """Take a snapshot of the first policy that needs one."""
+        writer, settings = self._writer, self._writer.settings
+        if self._storing is not None and not self._storing.done():
+            return
+        oldest = 0.0
+        for hosted in writer.registry.policies.values():
+            age = now - self._taken.setdefault(hosted.id, now)
+            changed = hosted.since_snapshot
+            oldest = max(oldest, age if changed else 0.0)
+            if changed >= settings.snapshot_events or (changed and age >= settings.snapshot_seconds):
+                # A snapshot must not be ahead of the log.
+                writer.flush()
+                started = time.perf_counter()
+                # Only the copy is made here; packing it takes ten times as long.
+                state = copy.deepcopy(hosted.policy.state())
+                writer.metrics.snapshot_seconds.observe(time.perf_counter() - started)
+                self._taken[hosted.id], hosted.since_snapshot = now, 0
+                self._storing = writer.background.submit(self._store, hosted, hosted.head.position, state)
+                break
+        writer.metrics.snapshot_age.set(oldest)
+
+    def _store(self, hosted: HostedPolicy, position: int, state: dict[str, Any]) -> None:
+        if hosted.id not in self._writer.registry.policies:
+            return  # deleted in the meantime
+        try:
+            content = pack_snapshot(hosted.spec, state)
+            self._writer.database.put_snapshot(hosted.id, position, content)
+        except Exception as error:
+            # Nothing is lost: the log goes back to the snapshot before.
+            log_event("snapshot failed", logging.ERROR, policy=hosted.name, reason=str(error))
+            return
+        hosted.snapshot_position = position
+        self._stored[hosted.id] = [*self._stored.get(hosted.id, []), position][-2:]
+        log_event("snapshot", logging.DEBUG, policy=hosted.name, position=position, bytes=len(content))
+
+    def _prune(self, journal: Journal, hosted: HostedPolicy) -> None:
+        """Keep only the chosen row of inline sets, once their decisions have ended and both snapshots are past that."""
+        stored = self._stored.get(hosted.id, [])
+        if hosted.spec.keep_sets or hosted.catalogue is not None or len(stored) < 2:
+            return
+        older = stored[0]
+        if hosted.head.pruned_through >= older:
+            return
+        numbers: list[int] = []
+        through = older
+        for event in journal.events(hosted.id, hosted.head.pruned_through, older):
+            if event.kind != DECIDE:
+                numbers += decode_rewards(event.content)[0]
+            if len(numbers) >= _AT_ONCE:
+                through = event.position
+                self._next["expiry"] = 0.0
+                break
+        contents = {}
+        for number, row in journal.decisions_of(hosted.id, numbers).items():
+            decision_set, forecast = decode_decision(row.content)
+            contents[number] = encode_decision(decision_set.pruned(row.index), forecast)
+
+        def prune(journal: Journal) -> None:
+            journal.replace_contents(hosted.id, contents)
+            journal.move_pruned(hosted.id, through)
+
+        self._writer.write(prune)
+        hosted.head.pruned_through = through
+
+    def _checkpoint(self) -> None:
+        try:
+            self._writer.database.checkpoint()
+        except StorageError as error:
+            log_event("checkpoint failed", logging.WARNING, reason=str(error))

@@ -1,0 +1,99 @@
+"""`PolicySpec`: what a policy is made from: an algorithm by name, its parameters, and how its decisions end."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from eigenbandits import algorithms
+from eigenbandits.policy import Policy
+from eigenbandits.serve.errors import invalid
+from eigenbandits.theory import Structure
+
+# The oracle needs to know the answer, which no service does.
+ALGORITHMS: dict[str, type[Policy]] = {
+    name: getattr(algorithms, name) for name in algorithms.__all__ if name != "Oracle"
+}
+# The algorithm of a policy whose creator names none.
+DEFAULT = "EigenUCB"
+# Parameters that set how much memory or time a single choice takes.
+_LARGEST = {"samples": 100_000, "size": 1024}
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """The settings of one policy of the service, fixed when it is created.
+
+    Attributes
+    ----------
+    time_to_live
+        Seconds after which a decision without a reward takes the default reward or, where that is None, none.
+    observe_after, observe_every
+        The subspace observes every decision set up to `observe_after`, then one in `observe_every`. A subspace found
+        from a hundred thousand vectors gains next to nothing from the next hundred, which cost as much as the choice.
+    keep_sets
+        Keep the vectors that came with requests, for export; False keeps only the chosen row once a decision has ended.
+    """
+
+    algorithm: str
+    parameters: dict[str, Any]
+    catalogue: str | None = None
+    time_to_live: float | None = None
+    default_reward: float | None = None
+    observe_after: int = 1000
+    observe_every: int = 16
+    keep_sets: bool = True
+
+    def make(self) -> Policy:
+        """Return the policy as it was before its first decision; raise `Refusal` if the parameters do not fit."""
+        kind = ALGORITHMS.get(self.algorithm)
+        if kind is None:
+            message = f"algorithm is {self.algorithm[:100]!r}; expected one of {', '.join(sorted(ALGORITHMS))}."
+            raise invalid(message, "algorithm")
+        known = inspect.signature(kind).parameters
+        for name, value in self.parameters.items():
+            if name not in known:
+                message = f"{self.algorithm} has no parameter {name[:100]!r}; expected some of {', '.join(known)}."
+                raise invalid(message, f"parameters.{name[:100]}")
+            if isinstance(value, int | float) and value > _LARGEST.get(name, value):
+                raise invalid(f"{name} is {value}; expected at most {_LARGEST[name]}.", f"parameters.{name}")
+        missing = [
+            name
+            for name, one in known.items()
+            if one.default is inspect.Parameter.empty and name not in self.parameters
+        ]
+        if missing:
+            raise invalid(f"{self.algorithm} needs the parameter {missing[0]!r}.", f"parameters.{missing[0]}")
+        try:
+            structure = self.parameters.get("structure")
+            more = {} if structure is None else {"structure": Structure(**structure)}
+            return kind(**self.parameters | more)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise invalid(f"The parameters do not fit: {error}", "parameters") from error
+
+    def seeded(self) -> PolicySpec:
+        """Return the same with a seed: without one the log alone could not reproduce a randomized policy."""
+        if self.parameters.get("seed") is not None:
+            return self
+        return dataclasses.replace(self, parameters=self.parameters | {"seed": secrets.randbits(53)})
+
+    def same_request(self, other: PolicySpec) -> bool:
+        """Return whether the other, which may have been given a seed, comes from the same request."""
+        if self.parameters.get("seed") is None:
+            other = dataclasses.replace(other, parameters=other.parameters | {"seed": None})
+            mine = dataclasses.replace(self, parameters=self.parameters | {"seed": None})
+            return mine == other
+        return self == other
+
+    def to_text(self) -> str:
+        """Return the settings as JSON."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> PolicySpec:
+        """Return the settings that `to_text` wrote."""
+        return cls(**json.loads(text))

@@ -1,0 +1,105 @@
+"""Recovery: policies and catalogues from the disk, each policy from its last intact snapshot and the log after it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from eigenbandits import files
+from eigenbandits.policy import Policy
+from eigenbandits.serve.errors import Refusal, ReplayError
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.storage.base import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import PolicyRow
+from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.policy_spec import PolicySpec
+
+_MAGIC = b"eigenbandits-snapshot-1\n"
+
+
+def pack_snapshot(spec: PolicySpec, state: dict[str, Any]) -> bytes:
+    """Return the snapshot of a policy, with a checksum, from a copy of its state; may run in any thread."""
+    policy = spec.make()
+    policy.restore(state)
+    content = files.to_bytes(policy)
+    return _MAGIC + hashlib.sha256(content).digest() + content
+
+
+def unpack_snapshot(snapshot: bytes) -> bytes:
+    """Return the policy's bytes; raise ValueError if the snapshot is not intact."""
+    start = len(_MAGIC) + 32
+    digest, content = snapshot[len(_MAGIC) : start], snapshot[start:]
+    if not snapshot.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
+        raise ValueError("the snapshot is cut short or damaged")
+    return content
+
+
+def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
+    """Yield all catalogues with their items."""
+    for row in journal.catalogues():
+        catalogue = Catalogue.of(row)
+        for item in journal.items(row.id):
+            catalogue.load(item)
+        yield catalogue
+
+
+def load(
+    database: Database,
+    journal: Journal,
+    row: PolicyRow,
+    catalogues: Mapping[str, Catalogue],
+    from_log_alone: bool = False,
+) -> HostedPolicy:
+    """Return a policy in the very state that its log leads to.
+
+    Parameters
+    ----------
+    from_log_alone
+        Ignore the snapshots and replay the whole log.
+    """
+    wanted = PolicySpec.from_text(row.spec).catalogue
+    if wanted is not None and wanted not in catalogues:
+        raise ReplayError(f"its catalogue {wanted!r} is gone")
+    catalogue = None if wanted is None else catalogues[wanted]
+    starts: Iterator[tuple[int, Policy | None]] = iter([(0, None)])
+    if not from_log_alone:
+        starts = chain(_snapshots(database, journal, row), starts)
+    for position, policy in starts:
+        started = time.perf_counter()
+        try:
+            hosted = HostedPolicy(row, catalogue, policy)
+            hosted.snapshot_position = position
+            different = hosted.replay(journal, position)
+        except (ReplayError, Refusal, ValueError) as error:
+            # Refused by the policy itself: made by a version of the library that had other parameters.
+            if policy is None:
+                raise ReplayError(f"no snapshot leads to it, and neither does the log: {error}") from error
+            continue
+        log_event(
+            "policy loaded",
+            logging.WARNING if different else logging.INFO,
+            policy=row.name,
+            snapshot=position,
+            position=row.position,
+            seconds=round(time.perf_counter() - started, 3),
+            different_choices=different,
+        )
+        return hosted
+    raise AssertionError("the log from its start is always the last attempt")
+
+
+def _snapshots(database: Database, journal: Journal, row: PolicyRow) -> Iterator[tuple[int, Policy]]:
+    """Yield the snapshots of a policy, newest first, that are intact and not ahead of the log."""
+    for position, snapshot in database.snapshots(journal.connection, row.id):
+        try:
+            if position > row.position:
+                raise ValueError("the snapshot is ahead of the log")
+            yield position, files.from_bytes(unpack_snapshot(snapshot))
+        except ValueError as error:
+            log_event("snapshot ignored", logging.WARNING, policy=row.id, position=position, reason=str(error))

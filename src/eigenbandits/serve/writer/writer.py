@@ -1,0 +1,362 @@
+"""The writer: one thread with one queue, which alone changes policies, catalogues and keys."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.errors import InUseError, PolicyError, Refusal, ReplayError, StorageError, internal, unavailable
+from eigenbandits.serve.keys import KeyRing
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.metrics import Metrics
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import PolicyRow
+from eigenbandits.serve.writer import recovery
+from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
+from eigenbandits.serve.writer.committer import NO_STORAGE, Committer
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.maintenance import Maintenance
+from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
+
+# Commands in one batch; more wait for the next one.
+_LARGEST_BATCH = 256
+# Seconds between two rounds of maintenance without traffic, and between two attempts to reach a lost database.
+_TICK, _RETRY = 0.2, 0.5
+# How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer and the
+# writer for requests, so they must take turns more often than by default.
+_SWITCH = 0.0005
+# Seconds without a sign from the database after which the service reports it, and seconds to wait for it at the end.
+_QUIET, _PATIENCE = 5.0, 60.0
+_STOPPING = "the service is shutting down"
+
+
+class Writer:
+    """Takes commands from its queue, applies them to the policies in batches, and has them committed.
+
+    A second thread commits: while one batch is on its way to the disk, the next is chosen and learned. Batches are
+    committed in the order in which they were applied, and no command is resolved before it is committed.
+
+    Parameters
+    ----------
+    settings, database, clock
+        Of the service.
+
+    Attributes
+    ----------
+    registry
+        What requests see.
+    background
+        Where snapshots and checkpoints are written, one at a time.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.database = database
+        self.metrics = Metrics()
+        self.clock = clock if clock is not None else Clock()
+        self.registry = Registry(KeyRing(may_be_open=settings.loopback))
+        self.background = ThreadPoolExecutor(1, thread_name_prefix="background")
+        self.failure: Exception | None = None
+        self._state = "the service is starting"
+        self._last_step = time.monotonic()
+        self._queue: SimpleQueue[Command] = SimpleQueue()
+        self._stopping = threading.Event()
+        self._opened = threading.Event()
+        self._reading: Journal | None = None
+        self._writing: Journal | None = None
+        self._committer = Committer(database, self.metrics)
+        self._maintenance = Maintenance(self)
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    # For requests
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the service cannot decide and learn; empty while it can."""
+        if self._state:
+            return [self._state]
+        if self._committer.failed:
+            return [NO_STORAGE]  # which the writer will notice in a moment
+        # A database that neither answers nor fails reports itself to nobody.
+        quiet = max(time.monotonic() - self._last_step - _TICK, self._committer.busy_for())
+        return ["its storage does not answer"] if quiet > _QUIET else []
+
+    def refuse_unless_ready(self, submitting: int = 0) -> None:
+        """Refuse a command that cannot be taken now, beside those that are about to be submitted."""
+        for reason in self.reasons:
+            raise unavailable(reason)
+        if self._queue.qsize() + submitting >= self.settings.max_waiting:
+            raise unavailable("too many requests are waiting")
+
+    def submit(self, *commands: Command) -> None:
+        """Put commands into the queue."""
+        for command in commands:
+            self._queue.put(command)
+
+    # Start and stop
+
+    def start(self, wait: float = 60.0) -> None:
+        """Start the thread and wait until it has tried once to open the database; raise if the service cannot run."""
+        self._switch = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH, self._switch))
+        # One thread in BLAS: sums are the same bit for bit, and cores are left for the requests.
+        self._blas = threadpool_limits(1, user_api="blas")
+        self._thread.start()
+        self._opened.wait(wait)
+        if self.failure is not None:
+            failure = self.failure
+            self.stop()
+            raise failure
+
+    def stop(self) -> None:
+        """Finish the waiting commands, take snapshots, and close the database."""
+        self._state = _STOPPING
+        self._stopping.set()
+        # A task that nobody waits for wakes the thread.
+        wake = Task(lambda journal: None)
+        wake.future.cancel()
+        self._queue.put(wake)
+        # With a limit: a database that hangs must not keep the process from ending. What was acknowledged is safe.
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            log_event("the writer does not stop; giving up on it", logging.ERROR)
+            return
+        self._committer.close()
+        self.background.shutdown()
+        self.database.release()
+        self._blas.restore_original_limits()
+        sys.setswitchinterval(self._switch)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and self.failure is None:
+            try:
+                self._open()
+                while not self._stopping.is_set():
+                    self._step()
+            except (StorageError, InUseError, ValueError) as error:
+                if not (self._opened.is_set() or isinstance(error, StorageError)):
+                    self.failure = error
+                self._recover(error)
+            except Exception as error:  # a defect: log it, and continue from what the log says
+                log_event("writer failed", logging.ERROR, trace=True)
+                for hosted in self.registry.policies.values():
+                    hosted.dirty = True
+                self._recover(error)
+        self._finish()
+
+    def _recover(self, error: Exception) -> None:
+        """Report that the database is lost, reject the waiting commands, and wait a little before the next attempt."""
+        if not self._stopping.is_set():
+            self._state = NO_STORAGE
+        self.metrics.storage_errors.inc()
+        self.metrics.ready.set(0)
+        log_event("storage failed", logging.ERROR, reason=str(error))
+        self._close()
+        reject(self._take(), unavailable(NO_STORAGE))
+        self._opened.set()
+        if self.failure is None:
+            self._stopping.wait(_RETRY)
+        # Those that were submitted before the state had changed.
+        reject(self._take(), unavailable(NO_STORAGE))
+
+    def _close(self) -> None:
+        for batch in self._committer.abort():
+            for hosted in batch.touched:
+                hosted.dirty = True
+        for journal in (self._reading, self._writing):
+            if journal is not None:
+                journal.connection.close()
+        self._reading = self._writing = None
+
+    def _finish(self) -> None:
+        try:
+            if self._reading is not None:
+                while commands := self._take():
+                    self._apply(commands)
+                self.flush()
+                self._maintenance.take_last_snapshots()
+        except StorageError as error:
+            log_event("storage failed", logging.ERROR, reason=str(error))
+        reject(self._take(), unavailable(_STOPPING))
+        self._close()
+
+    # The database, opened or opened again
+
+    def _open(self) -> None:
+        """Connect, become the one writer, and load what memory does not hold or cannot be trusted with."""
+        self._writing = Journal(self.database.connect())
+        self.database.claim(self._writing.connection)
+        journal = self._reading = Journal(self.database.connect())
+        self._committer.start(self._writing)
+        self.reload_keys()
+        # Before the catalogues, which then hold every item that a decision names.
+        rows = journal.policies()
+        self.registry.catalogues = {one.name: one for one in recovery.load_catalogues(journal)}
+        known = {id_: one for id_, one in self.registry.policies.items() if not one.dirty}
+        current = [known[row.id] for row in rows if row.id in known and known[row.id].head.position == row.position]
+        ids = {hosted.id for hosted in current}
+        self.registry.publish(current + self._load([row for row in rows if row.id not in ids]))
+        for hosted in self.registry.policies.values():
+            if hosted.spec.catalogue is not None:
+                hosted.catalogue = self.registry.catalogues[hosted.spec.catalogue]
+        # Times in the log never go backward, even if the clock was set back.
+        self.clock.at_least(max((row.last_at for row in rows), default=0.0))
+        # It may be possible to read from it but not to write, as on a full disk.
+        self.write(lambda journal: journal.try_writing())
+        if not self._stopping.is_set():
+            self._last_step = time.monotonic()
+            self._state = ""
+            self.metrics.ready.set(1)
+            log_event("ready", policies=len(self.registry.policies))
+        self._opened.set()
+
+    def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
+        """Return policies from the disk; those that cannot be rebuilt are noted and left out."""
+        assert self._reading is not None
+        found = []
+        for row in rows:
+            self.registry.broken.pop(row.name, None)
+            # A snapshot ahead of the log is from another history, before a backup was restored.
+            self.database.drop_snapshots(self._reading.connection, row.id, row.position)
+            try:
+                found.append(recovery.load(self.database, self._reading, row, self.registry.catalogues))
+            except ReplayError as error:
+                self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
+                log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))
+        return found
+
+    def forget(self, policy: int, name: str) -> None:
+        """Drop what is known about a policy that was deleted."""
+        self._maintenance.forget(policy)
+        self.metrics.forget(name)
+
+    def reload_keys(self) -> None:
+        """Read the keys from the database, where the command line may have changed them."""
+        assert self._reading is not None
+        self.registry.keys.replace(self._reading.keys())
+
+    # Commands
+
+    def _step(self) -> None:
+        self._last_step = time.monotonic()
+        commands = self._take(_TICK)
+        if commands:
+            self._apply(commands)
+        else:
+            # A batch that failed must be noticed even without traffic.
+            self._committer.in_flight()
+        assert self._reading is not None
+        self._maintenance.run(self._reading)
+
+    def _take(self, wait: float = 0.0) -> list[Command]:
+        """Return the waiting commands, without those whose callers have given up."""
+        commands: list[Command] = []
+        try:
+            commands.append(self._queue.get(timeout=wait) if wait else self._queue.get_nowait())
+            while len(commands) < _LARGEST_BATCH:
+                commands.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        return [command for command in commands if not command.future.done()]
+
+    def _apply(self, commands: Sequence[Command]) -> None:
+        """Apply commands in their order; a task separates the batches before and after it."""
+        gathered: list[PolicyCommand] = []
+        try:
+            for command in commands:
+                if isinstance(command, Task):
+                    self._apply_batch(gathered)
+                    gathered = []
+                    self._apply_task(command)
+                else:
+                    gathered.append(command)
+            self._apply_batch(gathered)
+        except Exception:
+            # Commands that have a result already keep it.
+            reject(commands, unavailable(NO_STORAGE))
+            raise
+
+    def _apply_task(self, task: Task) -> None:
+        try:
+            result = self.write(task.action)
+        except StorageError:
+            raise
+        except Refusal as refusal:
+            result = refusal
+        except Exception:
+            log_event("task failed", logging.ERROR, trace=True)
+            result = internal()
+        # A task changes memory in the function that it returns, which is called once the transaction is on disk.
+        resolve([(task, result() if callable(result) else result)])
+
+    def _apply_batch(self, commands: list[PolicyCommand]) -> None:
+        while commands:
+            failure = self.transact(partial(Batch.apply, commands=commands))
+            if failure is None:
+                decides = sum(isinstance(command, DecideCommand) for command in commands)
+                self.metrics.count_batch("decide", decides)
+                self.metrics.count_batch("reward", len(commands) - decides)
+                return
+            commands = [command for command in commands if command not in failure.commands]
+            if len(failure.commands) == 1:
+                reject(failure.commands, failure.refusal)
+            else:
+                # One of them is to blame; the others must not suffer for it.
+                for command in failure.commands:
+                    self._apply_batch([command])
+
+    # For maintenance and tasks
+
+    def transact(self, action: Callable[[Batch], Any]) -> PolicyError | None:
+        """Let a batch do something in memory, then submit it to be committed; return the failure of a policy."""
+        assert self._reading is not None
+        before = self._committer.in_flight()
+        batch = Batch(self.registry.policies, self._reading, before, self.metrics, self.clock.now())
+        try:
+            action(batch)
+            self._committer.submit(batch)
+        except PolicyError as failure:
+            log_event("policy failed", logging.WARNING, trace=failure.refusal.status >= 500)
+            self._reload(batch.touched)
+            return failure
+        except BaseException:
+            for hosted in batch.touched:
+                hosted.dirty = True
+            reject((command for command, _ in batch.results), unavailable(NO_STORAGE))
+            raise
+        self.metrics.queue_length.set(self._queue.qsize())
+        return None
+
+    def flush(self) -> None:
+        """Wait until everything in flight is on disk; raise if it failed."""
+        self._committer.flush()
+
+    def write(self, action: Callable[[Journal], Any]) -> Any:
+        """Run something in a transaction of its own, with nothing else in flight."""
+        assert self._writing is not None
+        self.flush()
+        with self._writing.connection.transaction():
+            return action(self._writing)
+
+    def _reload(self, touched: Sequence[HostedPolicy]) -> None:
+        """Load policies again that may have done what the log does not know."""
+        assert self._reading is not None
+        for hosted in touched:
+            hosted.dirty = True
+        self.flush()
+        wanted = {hosted.id for hosted in touched}
+        fresh = self._load([row for row in self._reading.policies() if row.id in wanted])
+        self.registry.publish([one for one in self.registry.policies.values() if one.id not in wanted] + fresh)

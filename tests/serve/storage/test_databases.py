@@ -1,0 +1,95 @@
+"""Databases: one writer, tables of a later version, transactions that are whole, snapshots."""
+
+from __future__ import annotations
+
+import pytest
+
+from eigenbandits.serve import Server, Settings, running
+from eigenbandits.serve.errors import InUseError, StorageError
+from eigenbandits.serve.storage import database_of, postgres
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import GIVEN, REWARDS, RewardRow
+
+
+def test_one_server_writes_at_a_time(place, monkeypatch):
+    monkeypatch.setattr(postgres, "PATIENCE", 0.3)
+    settings = Settings(**place, port=0)
+    with running(settings):
+        second = Server(settings)
+        with pytest.raises(InUseError, match="another server writes"):
+            second.start()
+    with running(settings) as server:
+        assert server.writer.reasons == []
+
+
+def test_a_transaction_is_whole(place):
+    database = database_of(Settings(**place))
+    one, other = database.connect(), database.connect()
+
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    def stop_halfway():
+        with one.transaction():
+            one.execute("INSERT INTO meta VALUES ('a', '1')")
+            raise Stop
+
+    with pytest.raises(Stop):
+        stop_halfway()
+    assert other.execute("SELECT * FROM meta WHERE name = 'a'") == []
+    with one.transaction():
+        one.many("INSERT INTO meta VALUES (?, ?)", [("a", "1"), ("b", "2")])
+    assert other.execute("SELECT name FROM meta WHERE name < 'c' ORDER BY name") == [("a",), ("b",)]
+
+    def repeat():
+        with one.transaction():
+            one.execute("INSERT INTO meta VALUES ('c', '3')")
+            one.execute("INSERT INTO meta VALUES ('a', '4')")
+
+    with pytest.raises(StorageError):
+        repeat()
+    assert other.execute("SELECT * FROM meta WHERE name = 'c'") == []
+    one.close()
+    other.close()
+
+
+def test_the_database_itself_refuses_a_second_reward(place):
+    connection = database_of(Settings(**place)).connect()
+    journal = Journal(connection)
+    row = RewardRow(1, 1, 0.5, GIVEN, 0.0)
+    journal.add(REWARDS, [row])
+    with pytest.raises(StorageError):
+        journal.add(REWARDS, [row])
+    assert journal.rewards_of(1, [1, 2]) == {1: row}
+    connection.close()
+
+
+def test_tables_of_a_later_version_are_left_alone(place):
+    connection = database_of(Settings(**place)).connect()
+    connection.execute("UPDATE meta SET value = '99' WHERE name = 'version'")
+    connection.close()
+    with pytest.raises(ValueError, match="version 99"):
+        Server(Settings(**place, port=0)).start()
+
+
+def test_snapshots_are_kept_by_policy_and_the_last_two_of_each(place):
+    database = database_of(Settings(**place))
+    connection = database.connect()
+    for policy, position in [(1, 5), (1, 40), (11, 7), (1, 300)]:
+        database.put_snapshot(policy, position, b"%d" % position)
+    assert list(database.snapshots(connection, 1)) == [(300, b"300"), (40, b"40")]
+    assert list(database.snapshots(connection, 11)) == [(7, b"7")]
+    database.drop_snapshots(connection, 1)
+    assert list(database.snapshots(connection, 1)) == []
+    assert list(database.snapshots(connection, 11)) == [(7, b"7")]
+    connection.close()
+
+
+def test_the_folder_is_for_its_owner_alone_and_leftovers_go(tmp_path):
+    settings = Settings(folder=tmp_path / "data", port=0)
+    with running(settings):
+        assert settings.folder.stat().st_mode & 0o077 == 0
+        left = settings.folder / "snapshots" / ".1-60.eb.0123"
+        left.write_bytes(b"half")
+    with running(settings):
+        assert not left.exists()
