@@ -1,9 +1,9 @@
-"""The paper's claims one by one, each with the test that judges it on the results table."""
+"""The paper's claims one by one, each with its test on the results table."""
 
 from __future__ import annotations
 
-from eigenbandits.lab.tables import percent
-from eigenbandits.papers.lale2019.judging import (
+from eigenbandits.lab.reporting.tables import percent
+from eigenbandits.papers.lale2019.criteria import (
     Claim,
     all_accurate,
     by_rank,
@@ -28,8 +28,8 @@ CLAIMS: tuple[Claim, ...] = (
         "accuracy of the last optimistic model with m = 1 at least 95 %, three datasets",
         "1",
         on_each(
-            lambda view, data, dim: main_pslb(view, data, dim).accuracy >= 0.95,
-            lambda view, data, dim: percent(main_pslb(view, data, dim).accuracy),
+            lambda results, data, dim: main_pslb(results, data, dim).accuracy >= 0.95,
+            lambda results, data, dim: percent(main_pslb(results, data, dim).accuracy),
         ),
     ),
     Claim(
@@ -38,9 +38,9 @@ CLAIMS: tuple[Claim, ...] = (
         "at most one round in a hundred, three datasets",
         "1",
         on_each(
-            lambda view, data, dim: main_pslb(view, data, dim).share <= 0.01,
-            lambda view, data, dim: (
-                f"{main_pslb(view, data, dim).mistakes:,.1f} in {main_pslb(view, data, dim).rounds:,} rounds"
+            lambda results, data, dim: main_pslb(results, data, dim).share <= 0.01,
+            lambda results, data, dim: (
+                f"{main_pslb(results, data, dim).mistakes:,.1f} in {main_pslb(results, data, dim).rounds:,} rounds"
             ),
         ),
     ),
@@ -57,8 +57,8 @@ CLAIMS: tuple[Claim, ...] = (
         "at least half of its first 100 rounds are mistakes, three datasets",
         "1",
         on_each(
-            lambda view, data, dim: view.oful(data, dim).early >= 50.0,
-            lambda view, data, dim: f"{view.oful(data, dim).early:.0f}",
+            lambda results, data, dim: results.oful(data, dim).early >= 50.0,
+            lambda results, data, dim: f"{results.oful(data, dim).early:.0f}",
         ),
     ),
     Claim(
@@ -67,8 +67,8 @@ CLAIMS: tuple[Claim, ...] = (
         "accuracy stays at 90 % or more from round 10 or earlier, three datasets",
         "1",
         on_each(
-            lambda view, data, dim: main_pslb(view, data, dim).learned <= 10.0,
-            lambda view, data, dim: in_words(main_pslb(view, data, dim).learned),
+            lambda results, data, dim: main_pslb(results, data, dim).learned <= 10.0,
+            lambda results, data, dim: in_words(main_pslb(results, data, dim).learned),
         ),
     ),
     Claim(
@@ -78,7 +78,7 @@ CLAIMS: tuple[Claim, ...] = (
         "1",
         on_each(
             ten_times_later,
-            lambda view, data, dim: in_words(view.oful(data, dim).learned),
+            lambda results, data, dim: in_words(results.oful(data, dim).learned),
         ),
     ),
     Claim(

@@ -1,4 +1,4 @@
-"""How much the comparison depends on the constants that the paper does not give: one at a time, for everybody."""
+"""How much the comparison depends on the constants that the paper does not give: one at a time, for all policies."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB
-from eigenbandits.extras import need
-from eigenbandits.lab import style
-from eigenbandits.lab.drawing import caption, dress, finish, logarithmic
-from eigenbandits.lab.experiment import Experiment
-from eigenbandits.lab.recording import Record
-from eigenbandits.lab.results import Results
-from eigenbandits.lab.tables import aligned, standard_error, write_csv
-from eigenbandits.papers.lale2019 import players
+from eigenbandits.lab.experiments.experiment import Experiment
+from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.plots import Axis, Line, Mark, Panel, Plot, VerticalLine
+from eigenbandits.lab.reporting.tables import aligned, standard_error, write_csv
+from eigenbandits.papers.lale2019 import policies
 from eigenbandits.papers.lale2019.settings import Block, constants, settings
 from eigenbandits.papers.lale2019.study import environment, unit
 from eigenbandits.policy import Policy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LETTERS = {"ridge": "λ", "theta_bound": "S", "noise": "R", "samples": "samples"}
 # Numbers that fit under an axis.
@@ -35,12 +28,12 @@ NAMES = ("PSLB m=1", "PSLB m=4", "PSLB m=16", "PSLB sharp m=4", "OFUL", "OFUL lo
 
 @dataclass(frozen=True)
 class Point:
-    """What one policy did with one value of one constant, the others as in settings.toml.
+    """The mistakes of one policy with one value of one constant, the others as in settings.toml.
 
     Attributes
     ----------
     constant, policy : str
-        Which, and who.
+        The constant and the policy.
     value : float
         Its value.
     mistakes, standard_error : float
@@ -77,12 +70,12 @@ def experiment(scale: str, cache: str | PathLike[str] | None = None) -> Experime
 
 
 def folder(out: Path, scale: str) -> Path:
-    """Return where its results lie."""
+    """Return the folder of its results."""
     return out / scale / "sensitivity"
 
 
 def points(results: Results) -> list[Point]:
-    """Return the results of `experiment` as points; a policy that a constant does not concern has none there."""
+    """Return the results of `experiment` as points; a policy without the constant has none."""
     about, final = settings()["sensitivity"], results.final("regret")[:, 0]
     found = []
     for constant in LETTERS:
@@ -136,34 +129,36 @@ def read(path: str | PathLike[str]) -> list[Point]:
         ]
 
 
-def draw(results: Results) -> Figure:
-    """Draw mistakes over each constant, on logarithmic axes."""
-    need("lab", "matplotlib", what="Drawing a figure")
-    found, looks, rounds = points(results), style.styles(NAMES), results.about["settings"]["rounds"]
-    made, panels = style.figure(1, len(LETTERS), width=3.0, height=2.9)
-    for axes, (constant, letter) in zip(panels, LETTERS.items(), strict=True):
-        for name, look in looks.items():
+def sensitivity_plot(results: Results) -> Plot:
+    """Return mistakes over each constant, on logarithmic axes."""
+    found, rounds = points(results), results.about["settings"]["rounds"]
+    panels = []
+    for constant, letter in LETTERS.items():
+        marks: list[Mark] = []
+        for name in NAMES:
             here = [point for point in found if point.constant == constant and point.policy == name]
             if here:
-                # A policy without a mistake is drawn where a half of one would be.
-                heights = np.maximum([point.mistakes for point in here], 0.5)
-                axes.plot([point.value for point in here], heights, **(look.line_options(1) | {"markevery": 1}))
-        if constant != "ridge":  # in the units of the network, which differ
-            axes.axvline(constants()[constant], color="0.6", linewidth=0.8, linestyle="dotted")
-        dress(axes, "", letter, "mistakes" if constant == "ridge" else "")
-        logarithmic(axes.xaxis)
-        logarithmic(axes.yaxis)
+                # A policy without a mistake is drawn where half of one would be.
+                heights = [max(point.mistakes, 0.5) for point in here]
+                marks.append(Line(name, [point.value for point in here], heights, markers="all"))
+        if constant != "ridge":  # its units are those of the network, which differ
+            marks.append(VerticalLine(constants()[constant], dashed=True))
         values = sorted({point.value for point in found if point.constant == constant})
-        axes.set_xticks(values if len(values) <= _TICKS else values[1::2], minor=False)
-        axes.minorticks_off()
-        axes.set_ylim(0.4, 1.3 * rounds)
-    finish(made, [], looks, results, "standard error")
-    caption(
-        made,
-        f"{results.environments[0]}: mistakes in {rounds:,} rounds, mean over {len(results.seeds)} seeds, one constant "
-        "at a time; dotted: the value used elsewhere",
+        ticks = values if len(values) <= _TICKS else values[1::2]
+        label = "mistakes" if constant == "ridge" else ""
+        panels.append(
+            Panel("", Axis(letter, log=True, ticks=ticks), Axis(label, log=True, low=0.4, high=1.3 * rounds), marks)
+        )
+    return Plot(
+        panels,
+        columns=len(panels),
+        caption=f"{results.environments[0]}: mistakes in {rounds:,} rounds, mean over {len(results.seeds)} seeds, one "
+        "constant at a time; dashed: the value used elsewhere",
+        names=NAMES,
+        legend=NAMES,
+        width=3.0,
+        height=2.9,
     )
-    return made
 
 
 def _label(name: str, constant: str, value: float) -> str:
@@ -171,10 +166,10 @@ def _label(name: str, constant: str, value: float) -> str:
 
 
 def _policies(block: Block, changed: dict[str, Any], constant: str) -> dict[str, Policy]:
-    made: dict[str, Policy] = {f"PSLB m={m}": players.pslb(m, block, **changed) for m in (1, 4, 16)}
-    made["OFUL"] = players.oful(block, **changed)
+    made: dict[str, Policy] = {f"PSLB m={m}": policies.pslb(m, block, **changed) for m in (1, 4, 16)}
+    made["OFUL"] = policies.oful(block, **changed)
     if constant != "samples":
-        base = players.known(block) | changed
+        base = policies.known(block) | changed
         made["PSLB sharp m=4"] = PSLB(rank=4, intersect=False, **base)
         made["OFUL log-det"] = OFUL(**base)
     return made

@@ -8,15 +8,15 @@ from functools import cache
 from importlib import resources
 from typing import Any, Self
 
-from eigenbandits.lab.words import LabError, unknown
+from eigenbandits.lab.errors import LabError, unknown
 
-# The groups of the paper's own comparison, which get all seeds.
+# The groups of the paper's own comparison, which run on all seeds.
 MAIN_GROUPS = ("paper", "intersection")
 
 
 @cache
 def settings() -> dict[str, Any]:
-    """Return everything that settings.toml says."""
+    """Return the content of settings.toml."""
     return tomllib.loads(resources.files(__package__).joinpath("settings.toml").read_text(encoding="utf-8"))
 
 
@@ -47,9 +47,9 @@ class Block:
     dim : int
         d.
     layer : str
-        How the representation layer ends: linear, relu; or product, for a network that is left untouched.
+        How the representation layer ends: linear, relu; or product, for an unchanged network.
     other : str
-        A network in the place of the one that this repository uses, such as resnet18.
+        A network instead of the one that this repository uses, such as resnet18.
 
     Examples
     --------
@@ -88,33 +88,33 @@ class Block:
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """Its name in text."""
         ending = {"linear": "", "relu": ", ReLU", "product": ", products"}[self.layer]
         return f"{settings()['datasets'][self.dataset]['title']}, d = {self.dim}{ending}"
 
     @property
     def network(self) -> str:
-        """The network behind it, and what it stands in for."""
+        """The network, and what it replaces."""
         return self.other or str(settings()["datasets"][self.dataset]["network"])
 
     @property
     def center(self) -> str:
-        """What policies take off the actions."""
+        """How policies center the actions."""
         return str(settings()["center"][self.layer])
 
 
 @dataclass(frozen=True)
 class Length:
-    """How long a block is played, and how often.
+    """The length and the number of runs of a block.
 
     Attributes
     ----------
     rounds, seeds : int
         T, and the number of runs.
     points : int
-        Rounds that are kept.
+        Rounds that are recorded.
     images : int
-        How many images models are examined on; 0 for all.
+        The number of images for the accuracy of models; 0 for all.
     """
 
     rounds: int
@@ -124,7 +124,7 @@ class Length:
 
 
 def length(block: Block, scale: str, group: str = "paper") -> Length:
-    """Return how long a block is played by a group at a scale.
+    """Return the length of a block for a group at a scale.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def length(block: Block, scale: str, group: str = "paper") -> Length:
 
 
 @dataclass(frozen=True)
-class Plate:
+class PaperFigure:
     """One of the paper's figures.
 
     Attributes
@@ -174,12 +174,12 @@ class Plate:
         return 2 * len(self.blocks) * len(self.ranks)
 
     def chosen(self, layer: str | None, network: str = "") -> list[Block]:
-        """Return its blocks with one kind of layer, where they have it; without a ReLU unless told."""
+        """Return its blocks with one kind of layer, if they have it; by default without a ReLU."""
         wanted = layer or "linear"
         if len(self.blocks) == 1:
             return [Block.named(self.blocks[0], wanted, network)]
         if network:
-            raise LabError(f"figure {self.name} has several networks; give --network to one that has one.")
+            raise LabError(f"figure {self.name} has several networks; use --network with a figure that has one.")
         known = settings()["datasets"]
         return [
             Block.named(name, wanted if wanted in known[name.split("-")[0]]["layers"] else "linear")
@@ -187,16 +187,16 @@ class Plate:
         ]
 
 
-def plates() -> dict[str, Plate]:
+def paper_figures() -> dict[str, PaperFigure]:
     """Return the figures by name.
 
     Examples
     --------
-    >>> sum(plate.panels for name, plate in plates().items() if name.isdigit())
+    >>> sum(figure.panels for name, figure in paper_figures().items() if name.isdigit())
     76
     """
     return {
-        name: Plate(
+        name: PaperFigure(
             name,
             about["title"],
             tuple(about["blocks"]),
@@ -208,7 +208,7 @@ def plates() -> dict[str, Plate]:
 
 
 def all_blocks() -> list[Block]:
-    """Return every block, those that matter most first."""
+    """Return every block, the most important first."""
     known = settings()["datasets"]
     found = [
         Block(dataset, dim, layer)

@@ -1,4 +1,4 @@
-"""A study: one group of policies on one block at one scale, an experiment of the lab with a folder of its own."""
+"""A study: one group of policies on one block at one scale, an experiment with its own folder."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 
 from eigenbandits.environments import Digits
 from eigenbandits.environments.digits.network import Network
-from eigenbandits.features import open_features
-from eigenbandits.lab.experiment import Experiment
-from eigenbandits.lab.recording import Record
-from eigenbandits.lab.results import Results
-from eigenbandits.lab.store import RESULTS, Store
-from eigenbandits.lab.words import LabError
-from eigenbandits.papers.lale2019.players import GROUPS, groups, line_up
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.experiment import Experiment
+from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.store import RESULTS, Store
+from eigenbandits.papers.lale2019.environment import Images
+from eigenbandits.papers.lale2019.features import find, open_features
+from eigenbandits.papers.lale2019.policies import GROUPS, groups, line_up
 from eigenbandits.papers.lale2019.settings import Block, all_blocks, length
 
-# More than any dataset here has: the lab takes all images where so many are asked for.
+# More than any dataset has: the lab then uses all images.
 _ALL_IMAGES = 10_000_000
 
 
@@ -31,11 +32,11 @@ class Study:
     Attributes
     ----------
     block : Block
-        Where.
+        The block.
     group : str
-        Who; see `players.GROUPS`.
+        The group; see `policies.GROUPS`.
     scale : str
-        How long: quick or full.
+        The length of the runs: quick or full.
     """
 
     block: Block
@@ -43,11 +44,11 @@ class Study:
     scale: str
 
     def folder(self, out: Path) -> Path:
-        """Return where its results lie."""
+        """Return the folder of its results."""
         return out / self.scale / self.block.name / self.group
 
     def experiment(self, cache: str | PathLike[str] | None = None) -> Experiment:
-        """Return the experiment; raises `LabError` where the features of the block have not been made."""
+        """Return the experiment; raises `LabError` if the features of the block have not been made."""
         asked = length(self.block, self.scale, self.group)
         return Experiment(
             name=f"{self.block.name}-{self.group}",
@@ -60,7 +61,7 @@ class Study:
         )
 
     def run(self, out: Path, cache: str | PathLike[str] | None = None, **options: Any) -> Results:
-        """Run the cells that are missing; `options` are those of `Experiment.run`."""
+        """Run the missing cells; `options` are those of `Experiment.run`."""
         return self.experiment(cache).run(self.folder(out), **options)
 
     def results(self, out: Path) -> Results | None:
@@ -78,7 +79,7 @@ class Study:
 
 
 def studies(scale: str) -> list[Study]:
-    """Return every study at a scale, those that matter most first: what is behind a ReLU later, the digits last."""
+    """Return every study at a scale, the most important first: those with a ReLU later, the digits last."""
     places = {group: place for place, group in enumerate(GROUPS)}
     found = [Study(block, group, scale) for block in all_blocks() for group in groups(block)]
 
@@ -90,14 +91,14 @@ def studies(scale: str) -> list[Study]:
 
 
 def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
-    """Return the environment of a block: from this package for the digits, from the cached features for the others."""
+    """Return the environment of a block: from this package for the digits, from cached features for the others."""
     if block.dataset == "digits":
         return Digits(relu=block.layer == "relu")
-    return {"kind": "Images", "features": str(features_file(block, cache))}
+    return {"kind": f"{Images.__module__}:Images", "features": str(features_file(block, cache))}
 
 
 def unit(block: Block, cache: str | PathLike[str] | None = None) -> float:
-    """Return the root mean square norm of the actions as the network gives them; environments divide them by it."""
+    """Return the root mean square norm of the network's actions, by which environments divide them."""
     if block.dataset == "digits":
         relu = block.layer == "relu"
         scaled = Digits(relu=relu).instance(0).theta
@@ -106,10 +107,8 @@ def unit(block: Block, cache: str | PathLike[str] | None = None) -> float:
 
 
 def features_file(block: Block, cache: str | PathLike[str] | None = None) -> Path:
-    """Return the file with the features of a block; raises `LabError` where it has not been made."""
-    from eigenbandits import features
-
+    """Return the file with the features of a block; raises `LabError` if it has not been made."""
     try:
-        return Path(features.find(block.dataset, block.dim, block.layer, block.other or None, cache))
+        return Path(find(block.dataset, block.dim, block.layer, block.other or None, cache))
     except FileNotFoundError as error:
         raise LabError(str(error)) from None

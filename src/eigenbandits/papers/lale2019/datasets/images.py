@@ -1,0 +1,43 @@
+"""Labeled images, as every reader returns them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledImages:
+    """Images and their classes, those for training first.
+
+    Attributes
+    ----------
+    pixels : ndarray of uint8, shape (n, channels, height, width)
+        The images.
+    labels : ndarray of int64, shape (n,)
+        The class of each, from 0 on.
+    training : int
+        The number of images for training, which come first; the others are for testing.
+    classes : tuple of str
+        The names of the classes.
+    """
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    training: int
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all pixels and labels, in hexadecimal."""
+        digest = hashlib.sha256(f"{self.pixels.shape}, {self.training} ".encode())
+        digest.update(np.ascontiguousarray(self.pixels).data)
+        digest.update(np.ascontiguousarray(self.labels, dtype="<i8").data)
+        return digest.hexdigest()
