@@ -1,20 +1,26 @@
-"""Running policies on environments, and experiments that run, resume, scale and explain themselves."""
+"""Run policies on environments: single runs, experiments that can be resumed, reports, and studies."""
 
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits.lab.run import Trace, run
+from eigenbandits.lab.experiments.run import Trace, run
 
 if TYPE_CHECKING:
-    from eigenbandits.lab.experiment import Experiment
-    from eigenbandits.lab.recording import Record
-    from eigenbandits.lab.results import Results
+    from eigenbandits.lab.experiments.experiment import Experiment
+    from eigenbandits.lab.experiments.recording import Record
+    from eigenbandits.lab.experiments.results import Results
+    from eigenbandits.lab.reporting.html import write_report
 
-__all__ = ["Experiment", "Record", "Results", "Trace", "run"]
+__all__ = ["Experiment", "Record", "Results", "Trace", "run", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what experiments need only when it is asked for: the core works without it."""
-    places = {"Experiment": "experiment", "Record": "recording", "Results": "results"}
+    """Load what experiments need only when it is used: the core works without it."""
+    places = {
+        "Experiment": "experiments.experiment",
+        "Record": "experiments.recording",
+        "Results": "experiments.results",
+        "write_report": "reporting.html",
+    }
     if name not in places:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

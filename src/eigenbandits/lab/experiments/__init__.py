@@ -1,0 +1,1 @@
+"""What is run, stored and resumed: experiments, their cells, the engines that run them, and their results."""

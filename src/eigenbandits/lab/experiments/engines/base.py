@@ -1,0 +1,97 @@
+"""What an engine does: take cells, give outcomes as they come, and survive the death of a worker."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from queue import Empty, Queue
+from traceback import format_exception
+from typing import Protocol
+
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.cells import Heartbeat, run_cell
+
+# A cell whose workers died this often is given up: it would kill every worker.
+ATTEMPTS = 3
+# Seconds between updates of the number of rounds under way.
+HEARTBEAT_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class PendingCell:
+    """A cell to run.
+
+    Attributes
+    ----------
+    hash, text : str
+        The hash of the cell, and its description as text.
+    name : str
+        Its name for people.
+    rounds : int
+        Its length.
+    """
+
+    hash: str
+    text: str
+    name: str
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a cell: the content of its file, or one sentence about the error and its traceback."""
+
+    cell: PendingCell
+    content: bytes | None
+    error: str = ""
+    trace: str = ""
+
+
+class Listener(Protocol):
+    """Receives news while cells run."""
+
+    def note(self, text: str) -> None:
+        """Receive a sentence for the user."""
+
+    def heartbeat(self, rounds: int) -> None:
+        """Receive how many rounds of unfinished cells are done."""
+
+
+class Engine(ABC):
+    """Base of the engines."""
+
+    @abstractmethod
+    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+        """Run the cells and yield the outcome of each as soon as it is known; closing the iterator stops them."""
+
+
+def attempt(text: str, heartbeat: Heartbeat) -> tuple[bytes | None, str, str]:
+    """Run a cell; an error is returned as text, so that it can travel between processes."""
+    try:
+        return run_cell(text, heartbeat), "", ""
+    except Exception as error:
+        sentence = str(error).strip() or "no message"
+        if isinstance(error, LabError):
+            return None, sentence, ""
+        return None, f"{type(error).__name__}: {sentence}", "".join(format_exception(error))
+
+
+def collect(
+    outcomes: Queue[Outcome],
+    count: int,
+    rounds_under_way: Callable[[], int],
+    listener: Listener,
+    feed: Callable[[], object] = lambda: None,
+) -> Iterator[Outcome]:
+    """Yield `count` outcomes from a queue, and tell the listener how far the others are while waiting.
+
+    `feed` is called before each wait, to start as many cells as there is room for.
+    """
+    while count:
+        feed()
+        try:
+            yield outcomes.get(timeout=HEARTBEAT_SECONDS)
+            count -= 1
+        except Empty:
+            listener.heartbeat(rounds_under_way())

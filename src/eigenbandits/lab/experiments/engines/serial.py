@@ -1,0 +1,19 @@
+"""Cells one after the other in this process: the engine to debug with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, PendingCell, attempt
+from eigenbandits.lab.experiments.engines.threads import one_thread
+
+
+class Serial(Engine):
+    """Run cells here."""
+
+    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+        """Run one cell after the other."""
+        for cell in cells:
+            with one_thread():
+                outcome = Outcome(cell, *attempt(cell.text, listener.heartbeat))
+            yield outcome

@@ -1,0 +1,225 @@
+"""What a run records: regret and reward at selected rounds, and what the policy and the truth say there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from eigenbandits.environments.base import Instance, Round
+from eigenbandits.inputs import Array, one_of, whole
+from eigenbandits.lab.errors import LabError, check_names
+from eigenbandits.lab.experiments.run import Trace, flat
+
+# Above this many numbers (256 MB) the decision sets for the accuracy are drawn again each time instead of being kept.
+_HELD_NUMBERS = 1 << 25
+# Sets are evaluated together, up to this many numbers (32 MB) at a time.
+_BLOCK_NUMBERS = 1 << 22
+# The same in every row of a run, or known from its other columns.
+_NOT_RECORDED = ("rounds", "dim")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Which rounds of a run are kept, and what is recorded at each.
+
+    Parameters
+    ----------
+    points : int
+        How many rounds are kept; all of them if the run is shorter.
+    spacing : {"even", "log"}
+        Evenly spaced, or evenly spaced on a logarithmic axis.
+    diagnostics : bool
+        Whether diagnostics are kept at these rounds: those of the policy (rank, projection error, radii …), and those
+        of an instance that has a ``diagnostics()`` of its own.
+    accuracy : int
+        Decision sets on which the accuracy of the policy's model is measured: the share in which it ranks an action of
+        the highest value first. 0 skips it. They are the first sets of the instance, unless it has an
+        ``accuracy(models, images=None)`` of its own, which is called once for all models of a run.
+
+    Examples
+    --------
+    >>> Record(points=4).rounds(10)
+    [3, 5, 8, 10]
+    >>> Record(points=4, spacing="log").rounds(1000)
+    [1, 10, 100, 1000]
+    """
+
+    points: int = 200
+    spacing: str = "even"
+    diagnostics: bool = True
+    accuracy: int = 200
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be recorded."""
+        whole(self.points, "points")
+        one_of(self.spacing, "spacing", ("even", "log"))
+        whole(self.accuracy, "accuracy", least=0)
+        if not isinstance(self.diagnostics, bool):
+            raise ValueError(f"diagnostics is {self.diagnostics!r}; expected true or false.")
+
+    @classmethod
+    def of(cls, given: Record | Mapping[str, Any] | None) -> Record:
+        """Return a record from what the user passed."""
+        if given is None or isinstance(given, Record):
+            return given or cls()
+        check_names("record", given, [field.name for field in fields(cls)])
+        try:
+            return cls(**given)
+        except ValueError as error:
+            raise LabError(f"record: {error}") from None
+
+    def rounds(self, total: int) -> list[int]:
+        """Return the rounds that are kept, counted from 1; the last one is always among them."""
+        points = min(self.points, total)
+        if self.spacing == "log":
+            kept = np.geomspace(1, total, points) if points > 1 else np.array([total])
+        else:
+            kept = np.ceil(np.arange(1, points + 1) * (total / points) - 1e-9)
+        return sorted({*np.rint(kept).astype(int).tolist(), total})
+
+
+class Recorder:
+    """A policy that remembers its last decision and reports what is recorded; otherwise it is the policy itself."""
+
+    def __init__(self, policy: Any, instance: Instance, record: Record) -> None:
+        self.policy = policy
+        self._record = record
+        self._instance = instance
+        self._accuracy_sets = AccuracySets(instance, record.accuracy)
+        self._models: list[Array] = []
+        self._decision: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.policy, name)
+
+    def choose(self, actions: Array) -> Any:
+        """Choose as the policy does."""
+        self._decision = self.policy.choose(actions)
+        return self._decision
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return all that is a number: diagnostics of policy and instance, the true projection error, accuracy."""
+        found: dict[str, float] = {}
+        for source in (self.policy, self._instance) if self._record.diagnostics else ():
+            if hasattr(source, "diagnostics"):
+                found |= _numbers(flat(source.diagnostics()))
+        if self._record.diagnostics:
+            found |= true_projection_error(self.policy, self._instance)
+        if self._record.accuracy and hasattr(self._decision, "model"):
+            if hasattr(self._instance, "accuracy"):
+                self._models.append(self._decision.model)
+            else:
+                found |= self._accuracy_sets.accuracy(self._decision.model)
+        return found
+
+    def add_accuracy(self, trace: Trace) -> None:
+        """Add the accuracy of all recorded models, where the instance evaluates many models in one pass."""
+        if not self._models:
+            return
+        examples, asked = int(getattr(self._instance, "examples", 0)), self._record.accuracy
+        shares = self._instance.accuracy(  # type: ignore[attr-defined]
+            np.array(self._models), images=asked if asked < examples else None
+        )
+        for round_, share in zip(sorted(trace.diagnostics), shares, strict=True):
+            trace.diagnostics[round_] = {**trace.diagnostics[round_], "accuracy": float(share)}
+
+
+class AccuracySets:
+    """Decision sets on which the accuracy of models is measured: the first of the instance's own stream.
+
+    Parameters
+    ----------
+    instance : Instance
+        Where the sets come from. For `Classification` they are its examples, at most `count` of them.
+    count : int
+        How many sets.
+    """
+
+    def __init__(self, instance: Instance, count: int) -> None:
+        self._instance = instance
+        # Repeated examples would count twice.
+        self._count = min(count, getattr(instance, "examples", count))
+        self._held: list[tuple[Array, Array]] | None = None
+
+    def accuracy(self, model: Array) -> dict[str, float]:
+        """Return the share of sets in which the model ranks a best action first; nothing where values are unknown."""
+        right, seen = 0, 0
+        for actions, values in self._blocks():
+            if np.isnan(values).any():
+                return {}
+            first = (actions.reshape(-1, actions.shape[2]) @ model).reshape(values.shape).argmax(axis=1)
+            right += int((values[np.arange(len(first)), first] >= values.max(axis=1)).sum())
+            seen += len(first)
+        return {"accuracy": right / seen}
+
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the actions (n, K, d) and values (n, K) of consecutive sets of the same size."""
+        if self._held is None:
+            size = next(iter(self._instance.rounds())).actions.size
+            blocks = self._drawn(max(1, _BLOCK_NUMBERS // size))
+            if size * self._count > _HELD_NUMBERS:
+                yield from blocks
+                return
+            self._held = list(blocks)
+        yield from self._held
+
+    def _drawn(self, most: int) -> Iterator[tuple[Array, Array]]:
+        waiting: list[Round] = []
+        for offered in islice(self._instance.rounds(), self._count):
+            if waiting and (len(waiting) == most or offered.actions.shape != waiting[0].actions.shape):
+                yield _stacked(waiting)
+                waiting = []
+            waiting.append(offered)
+        yield _stacked(waiting)
+
+
+def _stacked(sets: list[Round]) -> tuple[Array, Array]:
+    return np.array([offered.actions for offered in sets]), np.array([offered.values for offered in sets])
+
+
+def _numbers(found: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in found.items()
+        if isinstance(value, bool | int | float | np.number | np.bool_) and name not in _NOT_RECORDED
+    }
+
+
+def true_projection_error(policy: Any, instance: Instance) -> dict[str, float]:
+    """Return ‖(I − P̂)V‖₂, the part of the true subspace that the estimated one misses; ‖P̂ − P‖₂ for equal ranks.
+
+    The result is empty if the policy estimates no subspace, or the truth is not known.
+    """
+    current = getattr(getattr(policy, "subspace", None), "current", None)
+    frame = current() if current is not None else None
+    if frame is None or instance.basis.shape[1] == 0:
+        return {}
+    inside, _ = np.linalg.qr(frame.directions)
+    missed = instance.basis - inside @ (inside.T @ instance.basis)
+    return {"projection_error_true": float(np.linalg.norm(missed, ord=2))}
+
+
+def columns(trace: Trace, record: Record, asked: int) -> dict[str, list[Any]]:
+    """Return the columns of one run: cumulative regret, reward and seconds at the kept rounds, and the diagnostics.
+
+    `seconds_median` is the median time of the rounds since the last kept one, which a busy machine disturbs less. If a
+    run ended early, as logged data can, its last round is the last row.
+    """
+    kept = [t for t in record.rounds(asked) if t <= trace.rounds]
+    if not kept or kept[-1] != trace.rounds:
+        kept.append(trace.rounds)
+    ends = np.array(kept) - 1
+    starts = [0, *kept[:-1]]
+    known = not np.isnan(trace.regret[-1])
+    names = sorted({name for seen in trace.diagnostics.values() for name in seen})
+    return {
+        "round": kept,
+        "regret": trace.regret[ends].tolist() if known else [None] * len(kept),
+        "reward": np.cumsum(trace.rewards)[ends].tolist(),
+        "seconds": np.cumsum(trace.seconds)[ends].tolist(),
+        "seconds_median": [float(np.median(trace.seconds[a:b])) for a, b in zip(starts, kept, strict=True)],
+    } | {name: [trace.diagnostics.get(t, {}).get(name) for t in kept] for name in names}

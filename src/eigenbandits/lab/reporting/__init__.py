@@ -1,0 +1,1 @@
+"""What people read: style, statistics, tables, figures and the HTML report."""

@@ -1,0 +1,1 @@
+"""The studies of this library, each one module or folder."""

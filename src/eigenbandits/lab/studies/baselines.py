@@ -1,0 +1,154 @@
+"""Policies that see the problem first: PSLB and the certified set with true constants, OFUL with a fitted ridge."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eigenbandits.algorithms import PSLB, EigenUCB
+from eigenbandits.belief import Ambient, Projected
+from eigenbandits.decision import Decision
+from eigenbandits.environments import Instance
+from eigenbandits.inputs import Array
+from eigenbandits.lists import ListDecision
+from eigenbandits.policy import Policy
+from eigenbandits.rules import Optimism
+from eigenbandits.subspace import PCA, Known, Whole
+from eigenbandits.subspace.error import subspace_distance
+
+# Decision sets from which the size and the mean of the actions are estimated.
+_SETS = 50
+# A common mean with more than this share of the energy is subtracted.
+_LARGE_MEAN = 0.1
+
+
+class TrueErrorPCA(PCA):
+    """PCA whose bound on ‖P̂ − P‖₂ is the true one, measured against the true subspace at every refresh.
+
+    Parameters
+    ----------
+    truth
+        (d, m) orthonormal basis of the true subspace.
+    """
+
+    def __init__(self, truth: Array) -> None:
+        super().__init__(rank=truth.shape[1])
+        self.truth = truth
+
+    def _error(self) -> float:
+        assert self.directions is not None
+        return min(1.0, subspace_distance(self.directions, self.truth))
+
+
+class _Informed(Policy):
+    """Base of the policies here: `reveal` composes the policy once the problem is known.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `PSLB`.
+    """
+
+    def __init__(self, *, noise: float, seed: int | None = None) -> None:
+        self.noise = noise
+        self.seed = seed
+        self._compose(Whole(), Ambient(noise), Optimism(), seed=seed)
+
+
+class InformedPSLB(_Informed):
+    """The paper's PSLB with the inputs it asks for: the true rank, the true projection error and the norm of θ*.
+
+    A large common mean of the actions is subtracted. Where an environment has no known subspace (`Digits`), θ* itself
+    spans it: m = 1.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `PSLB`.
+    """
+
+    def reveal(self, instance: Instance) -> None:
+        """Read the truth from the instance."""
+        actions = _first_actions(instance)
+        known = instance.basis.shape[1] > 0
+        basis = instance.basis if known else (instance.theta / np.linalg.norm(instance.theta))[:, None]
+        mean, energy = actions.mean(axis=0), float(np.square(actions).sum(axis=1).mean())
+        # Without a known subspace θ* is known up to its length only: rewards are not the network's logits.
+        bound = instance.theta_bound if known else energy**-0.5
+        large = float(mean @ mean) > _LARGE_MEAN * energy
+        made = PSLB(noise=self.noise, rank=basis.shape[1], theta_bound=bound, ridge=bound**-2, seed=self.seed)
+        center = "mean" if large else "none"
+        self._compose(TrueErrorPCA(basis), made.belief, made.rule, center=center, seed=self.seed)
+
+
+class InformedCertified(_Informed):
+    """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* as the bound S.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `EigenUCB`.
+    """
+
+    def reveal(self, instance: Instance) -> None:
+        """Read the bound from the instance."""
+        bound = instance.theta_bound
+        made = EigenUCB(certified=True, noise=self.noise, theta_bound=bound, center="none", seed=self.seed)
+        self._compose(made.subspace, made.belief, made.rule, seed=self.seed)
+
+
+class InformedBayes(_Informed):
+    """Gaussian regression on the true subspace with the true size of θ*, the true noise and the true mean reward.
+
+    What is left to learn are the m numbers of θ*, in the only directions that matter: no linear policy can be given
+    more. It is optimistic by one posterior standard deviation.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `PSLB`; the noise is read from the instance instead.
+    """
+
+    def reveal(self, instance: Instance) -> None:
+        """Read the truth from the instance."""
+        offered = list(islice(instance.rounds(), _SETS))
+        self.level = float(np.mean([round_.values.mean() for round_ in offered]))
+        # Of a reward that is an amount with a small probability, the variance is the amount times the mean.
+        pays = getattr(getattr(instance, "environment", None), "pays", 1.0)
+        noise = math.sqrt(pays * self.level)
+        rank = instance.basis.shape[1]
+        ridge = noise**2 * rank / float(instance.theta @ instance.theta)
+        belief = Projected(noise, ridge=ridge, radius=noise)
+        self._compose(Known(instance.basis, projection_error=0.0), belief, Optimism(), seed=self.seed)
+
+    def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
+        """Take in a reward, less the mean reward."""
+        super().learn(action, reward - self.level, score=score)
+
+
+class RidgeOFUL(_Informed):
+    """OFUL with its log-det radius and the ridge λ = R² d/S² instead of 1, where S is one over the actions' size.
+
+    This is the ridge of a Gaussian prior that gives each coordinate of θ* the variance S²/d. It lowers OFUL's regret
+    several times when d is large.
+
+    Parameters
+    ----------
+    noise, seed
+        As for `OFUL`.
+    """
+
+    def reveal(self, instance: Instance) -> None:
+        """Read the dimension and the size of the actions from the instance."""
+        actions = _first_actions(instance)
+        size = math.sqrt(float(np.square(actions - actions.mean(axis=0)).sum(axis=1).mean()))
+        ridge = self.noise**2 * actions.shape[1] * size**2
+        self._compose(Whole(), Ambient(self.noise, 1.0 / size, ridge), Optimism(), seed=self.seed)
+
+
+def _first_actions(instance: Instance) -> Array:
+    return np.concatenate([offered.actions for offered in islice(instance.rounds(), _SETS)])

@@ -1,0 +1,117 @@
+"""A user and a hundred films that the user has rated, of which ten are to be recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.environments import Round
+from eigenbandits.inputs import Array, whole
+from eigenbandits.lab.studies.problems.environments import RatedFilms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """One visit of a user.
+
+    Attributes
+    ----------
+    user
+        What is known of the user (q,).
+    films
+        Which films are on offer, by their numbers.
+    actions
+        A vector for each film (K, d), made of the user and the film.
+    liked
+        Whether the user likes each film (K,): 1 or 0.
+    """
+
+    user: Array
+    films: NDArray[np.int64]
+    actions: Array
+    liked: Array
+
+
+@dataclass(frozen=True)
+class FilmLists:
+    """Lists of films for the users of MovieLens; the reward of a list is how many of its films the user likes.
+
+    Whoever plays it is shown the instance (`reveal`) and takes the visits from there, a list for each round; the choice
+    in a round is how many films of its list were liked, so that rewards and regrets are those of lists.
+
+    Parameters
+    ----------
+    file : path
+        See `RatedFilms`.
+    films, count : int
+        How many films are on offer in a visit, and how many a list has.
+    """
+
+    file: str
+    films: int = 100
+    count: int = 10
+
+    @property
+    def name(self) -> str:
+        """How many of how many."""
+        return f"FilmLists({Path(self.file).stem}, {self.count} of {self.films})"
+
+    @cached_property
+    def rated(self) -> RatedFilms:
+        """The films and their ratings."""
+        return RatedFilms(self.file)
+
+    def instance(self, seed: int) -> FilmListsInstance:
+        """Draw the visits that belong to a seed."""
+        return FilmListsInstance(self, seed)
+
+
+class FilmListsInstance:
+    """The visits of `FilmLists` that belong to one seed.
+
+    Parameters
+    ----------
+    environment : FilmLists
+        Where they are from.
+    seed : int
+        At least 0.
+    """
+
+    structure = None
+    noise = 0.5
+    theta_bound = 1.0
+    action_bound = None
+
+    def __init__(self, environment: FilmLists, seed: int) -> None:
+        self.environment = environment
+        self.count = environment.count
+        self.seed = whole(seed, "seed", least=0)
+        self.basis: Array = np.zeros((1, 0))
+
+    @property
+    def theta(self) -> Array:
+        """Not known: real rewards are not linear."""
+        raise ValueError("FilmLists does not know a θ*; leave out policies that must be told it.")
+
+    @property
+    def catalogue(self) -> int:
+        """How many films there are in all."""
+        return len(self.environment.rated.arrays["items"])
+
+    def visits(self) -> Iterator[Visit]:
+        """Start the visits from the first; they never end."""
+        rated = self.environment.rated
+        for user, films in rated.draws(np.random.default_rng(self.seed), self.environment.films):
+            offered = rated.offer(user, films)
+            yield Visit(rated.arrays["user"][user].astype(np.float64), films, offered.actions, offered.values)
+
+    def rounds(self) -> Iterator[Round]:
+        """Give the number of liked films to choose from, which is what playing a list comes to."""
+        counts = np.arange(self.count + 1, dtype=np.float64)
+        while True:
+            yield Round(counts[:, None], counts, 0.0)

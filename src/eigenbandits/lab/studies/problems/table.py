@@ -1,0 +1,188 @@
+"""Regret per round, its ratio to the best untuned policy's, and how each policy does over all problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.inputs import Array
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.tables import aligned, markdown, standard_error
+from eigenbandits.lab.studies.problems.policies import Candidate
+
+NEAR = 1.05
+"""The ratio up to which a policy counts as near the best."""
+_HALF_A_MISTAKE = 0.5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one policy does over all problems.
+
+    Attributes
+    ----------
+    policy : str
+        Its label.
+    tuned : bool
+        Whether it was tuned; see `Candidate`.
+    mean : float
+        Geometric mean over problems of its ratio to the best untuned policy.
+    worst : float
+        The largest of these ratios.
+    where : str
+        The problem of the largest.
+    near : int
+        The problems on which the ratio is at most 1.05.
+    """
+
+    policy: str
+    tuned: bool
+    mean: float
+    worst: float
+    where: str
+    near: int
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The outcome of the study.
+
+    Parameters
+    ----------
+    policies, problems : sequence of str
+        The labels.
+    tuned : sequence of bool
+        For each policy, whether it was tuned.
+    regret : ndarray of shape (policies, problems, seeds)
+        Regret at the end of each run.
+    rounds : int
+        The length of each run.
+    """
+
+    policies: Sequence[str]
+    problems: Sequence[str]
+    tuned: Sequence[bool]
+    regret: Array
+    rounds: int
+
+    @classmethod
+    def of(cls, results: Results, candidates: Mapping[str, Candidate], rounds: int) -> Table:
+        """Return the table of an experiment's results."""
+        tuned = [candidates[label].tuned for label in results.policies]
+        return cls(results.policies, results.environments, tuned, results.final("regret"), rounds)
+
+    @property
+    def floor(self) -> float:
+        """Half a mistake in all the rounds of all seeds, per round: what a regret of 0 counts as in a ratio."""
+        return _HALF_A_MISTAKE / (self.rounds * int(self.regret.shape[2]))
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean regret per round, of shape (policies, problems)."""
+        return np.asarray(self.regret.mean(axis=2) / self.rounds)
+
+    @cached_property
+    def errors(self) -> Array:
+        """The standard errors of these means over seeds."""
+        found = [[standard_error(runs / self.rounds) for runs in row] for row in self.regret]
+        return np.array(found)
+
+    @cached_property
+    def best(self) -> NDArray[np.bool_]:
+        """Where a policy is an untuned one of the lowest regret, of shape (policies, problems)."""
+        untuned = ~np.array(self.tuned)
+        lowest = self.means[untuned].min(axis=0)
+        return np.asarray((self.means == lowest) & untuned[:, None])
+
+    @cached_property
+    def ratios(self) -> Array:
+        """Regret over that of the best untuned policy on the problem, of shape (policies, problems)."""
+        counted = np.maximum(self.means, self.floor)
+        return np.asarray(counted / counted[~np.array(self.tuned)].min(axis=0))
+
+    def standings(self) -> list[Standing]:
+        """Return how each policy does over all problems, in the order of the policies."""
+        return [
+            Standing(
+                policy,
+                tuned,
+                float(np.exp(np.log(ratios).mean())),
+                float(ratios.max()),
+                self.problems[int(ratios.argmax())],
+                int((ratios <= NEAR).sum()),
+            )
+            for policy, tuned, ratios in zip(self.policies, self.tuned, self.ratios, strict=True)
+        ]
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each problem and policy, as a CSV file holds them."""
+        return [
+            {
+                "problem": problem,
+                "policy": policy,
+                "tuned": self.tuned[p],
+                "regret_per_round": float(self.means[p, e]),
+                "standard_error": float(self.errors[p, e]),
+                "ratio": float(self.ratios[p, e]),
+            }
+            for e, problem in enumerate(self.problems)
+            for p, policy in enumerate(self.policies)
+        ]
+
+    def text(self) -> str:
+        """Return both tables as aligned text; a star marks the best untuned regret of a row."""
+        regret = [
+            [problem, *(f"{self.means[p, e]:.3f}{'*' if self.best[p, e] else ' '}" for p in range(len(self.policies)))]
+            for e, problem in enumerate(self.problems)
+        ]
+        # A header over two lines keeps the columns narrow.
+        headers = [
+            "",
+            *(f"{mark(p, t)} ".replace(" ", "\n", 1) for p, t in zip(self.policies, self.tuned, strict=True)),
+        ]
+        return "\n\n".join([aligned(headers, regret), aligned(*self._standing_cells()), self.note()])
+
+    def markdown(self) -> str:
+        """Return both tables in Markdown; the best untuned regret of a row is bold."""
+        regret = [
+            [problem, *(_bold(f"{self.means[p, e]:.3f}", bool(self.best[p, e])) for p in range(len(self.policies)))]
+            for e, problem in enumerate(self.problems)
+        ]
+        headers = ["", *(mark(p, t) for p, t in zip(self.policies, self.tuned, strict=True))]
+        tables = [markdown(headers, regret, numbers=True), markdown(*self._standing_cells(), numbers=True)]
+        return "\n\n".join([*tables, self.note()])
+
+    def note(self) -> str:
+        """Say what the numbers mean."""
+        seeds = self.regret.shape[2]
+        return (
+            f"Mean regret per round over {self.rounds:,} rounds and {seeds} seed{'s' if seeds > 1 else ''}. Ratios are "
+            "to the untuned policy of the lowest regret on each problem; a † marks tuned policies, which do not count "
+            "as the best. In ratios a regret of 0 counts as half a mistake in all rounds of all seeds."
+        )
+
+    def _standing_cells(self) -> tuple[list[str], list[list[str]]]:
+        headers = ["", "geometric mean", "worst", "on", "first or within 5 %"]
+        return headers, [
+            [
+                mark(standing.policy, standing.tuned),
+                f"{standing.mean:.2f}",
+                f"{standing.worst:.2f}",
+                standing.where,
+                f"{standing.near} of {len(self.problems)}",
+            ]
+            for standing in self.standings()
+        ]
+
+
+def mark(policy: str, tuned: bool) -> str:
+    """Return a label, with a dagger if the policy was tuned."""
+    return f"{policy} †" if tuned else policy
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"**{text}**" if bold else text

@@ -1,0 +1,102 @@
+"""The paper's model with an altered start: a misleading first decision set, or rewards that carry no information."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, get_args
+
+import numpy as np
+
+from eigenbandits.environments import LowRank, Round
+from eigenbandits.inputs import Array, one_of
+from eigenbandits.lab.studies.wrapped import WrappedInstance
+
+Start = Literal["pair", "small", "one", "equal"]
+
+# The distance between two near-duplicates, and the size of a small first set, as shares of the ordinary ones.
+_APART, _SMALL = 1e-3, 0.01
+# Rounds whose rewards are all equal.
+EQUAL_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class AlteredStart:
+    """`LowRank` with different first rounds; everything after them is unchanged.
+
+    Parameters
+    ----------
+    start : {"pair", "small", "one", "equal"}
+        - ``"pair"``: the first set holds two near-duplicates and nothing else.
+        - ``"small"``: the vectors of the first set are a hundred times shorter.
+        - ``"one"``: the first set holds one action, so that a reward arrives before any comparison.
+        - ``"equal"``: in the first 200 rounds every action earns 0, without noise; regret starts after them.
+    dim, rank, arms, mean
+        As for `LowRank`.
+
+    Examples
+    --------
+    >>> first, second = islice(AlteredStart("pair").instance(seed=0).rounds(), 2)
+    >>> first.actions.shape, second.actions.shape
+    ((2, 100), (10, 100))
+    """
+
+    start: Start
+    dim: int = 100
+    rank: int = 4
+    arms: int = 10
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown start."""
+        one_of(self.start, "start", get_args(Start))
+
+    @property
+    def model(self) -> LowRank:
+        """The environment after its first rounds."""
+        return LowRank(self.dim, self.rank, self.arms, mean=self.mean)
+
+    @property
+    def name(self) -> str:
+        """The start and the model."""
+        return f"AlteredStart({self.start}, {self.model.name})"
+
+    def instance(self, seed: int) -> AlteredStartInstance:
+        """Draw the problem that belongs to a seed."""
+        return AlteredStartInstance(self, seed)
+
+
+class AlteredStartInstance(WrappedInstance):
+    """One drawn problem of `AlteredStart`: a `LowRankInstance` with different first rounds.
+
+    Parameters
+    ----------
+    environment, seed
+        The family it is drawn from, and its seed.
+    """
+
+    def __init__(self, environment: AlteredStart, seed: int) -> None:
+        super().__init__(environment.model.instance(seed))
+        self.environment = environment
+
+    def rounds(self) -> Iterator[Round]:
+        """Start the stream from its first round; it never ends."""
+        stream = self.model.rounds()
+        if self.environment.start == "equal":
+            for offered in islice(stream, EQUAL_ROUNDS):
+                yield Round(offered.actions, np.zeros(len(offered.actions)), 0.0)
+        else:
+            first = next(stream)
+            actions = self._first(first.actions)
+            values = actions @ self.model.theta
+            actions.flags.writeable = values.flags.writeable = False
+            yield Round(actions, values, first.noise)
+        yield from stream
+
+    def _first(self, actions: Array) -> Array:
+        if self.environment.start == "pair":
+            return np.array([actions[0], actions[0] + _APART * (actions[1] - actions[0])])
+        if self.environment.start == "small":
+            return np.asarray(_SMALL * actions)
+        return actions[:1]
