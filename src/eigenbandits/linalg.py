@@ -156,6 +156,12 @@ class SymmetricSum(Component):
         if not len(self.waiting):
             self.half = _mirrored(self.half)
 
+    def fade(self, factor: float) -> None:
+        """Multiply all that was added so far by a factor."""
+        self.flush()
+        self.half *= factor
+        self._single = None
+
     def flush(self) -> Array:
         """Let the waiting rows in and return the lower half."""
         if self.thin:

@@ -105,7 +105,7 @@ def test_the_paper_radius_follows_the_largest_norm_seen():
 
 def test_thompson_draws_have_the_posterior_covariance():
     """N(θ̂, R² Z⁻¹) in every state of the factor: none yet, fresh, with recent actions, and made anew."""
-    policy = eb.LinTS(noise=0.4, ridge=1.5, propensity_draws=20_000, seed=0)
+    policy = eb.LinTS(noise=0.4, ridge=1.5, samples=20_000, seed=0)
     for count, seed in ((0, 1), (3, 2), (40, 3), (200, 4)):
         actions, rewards = stream(seed, count)
         for action, value in zip(actions, rewards, strict=True):

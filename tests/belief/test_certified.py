@@ -121,7 +121,7 @@ def compare_with_dense_algebra(seed):
         center, Z, square = twin.reading(twin.W[binding[i]], twin.penalties[binding[i]])
         assert actions[i] @ model == pytest.approx(uppers[i].min())
         assert (model - center) @ Z @ (model - center) == pytest.approx(square)  # on the boundary of what binds
-    np.testing.assert_allclose(view.part(5, 9).uppers(), uppers[5:9].min(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(view.part(slice(5, 9)).uppers(), uppers[5:9].min(axis=1), rtol=1e-8)
     center = twin.reading(twin.W[deciding[0]], twin.penalties[deciding[0]])[0]
     np.testing.assert_allclose(view.estimates(), actions @ center, rtol=1e-7)
     np.testing.assert_allclose(view.believer()(), center, rtol=1e-7)

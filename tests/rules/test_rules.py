@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 import eigenbandits as eb
 from eigenbandits.belief import Ambient, Belief
-from eigenbandits.rules import BestEstimate, EpsilonBest, Optimism, Rule, SampledOptimism, Thompson, Uniform
+from eigenbandits.rules import BestEstimate, Optimism, Rule, SampledOptimism, Thompson, Uniform
 from eigenbandits.subspace import Known, Whole
 
 ACTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.3]])
@@ -36,26 +36,6 @@ def test_optimism_prefers_what_is_less_known():
     assert decision.action @ decision.model == pytest.approx(decision.upper)
 
 
-def test_epsilon_best_explores_as_often_as_it_says():
-    policy = taught(EpsilonBest(0.3), seed=1)
-    decisions = [policy.choose(ACTIONS) for _ in range(4_000)]
-    counts = np.bincount([decision.index for decision in decisions], minlength=3)
-    expected = np.array([0.8, 0.1, 0.1])
-    # Five standard errors of a binomial share.
-    assert (np.abs(counts / 4_000 - expected) < 5 * np.sqrt(expected * (1 - expected) / 4_000)).all()
-    for decision in decisions[:50]:
-        assert decision.propensity == pytest.approx(expected[decision.index])
-    with pytest.raises(ValueError, match=r"epsilon is 1\.5; expected a probability"):
-        EpsilonBest(1.5)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_epsilon_at_its_ends(epsilon):
-    policy = taught(EpsilonBest(epsilon), seed=1)
-    chosen = {policy.choose(ACTIONS).index for _ in range(100)}
-    assert chosen == ({0} if epsilon == 0.0 else {0, 1, 2})
-
-
 def test_uniform_is_even():
     policy = taught(Uniform(), seed=1)
     decisions = [policy.choose(ACTIONS) for _ in range(3_000)]
@@ -67,7 +47,7 @@ def test_uniform_is_even():
 def test_thompson_wins_with_the_probability_of_its_posterior():
     """Of two arms x and y, x wins with probability Φ((x − y)ᵀθ̂ / (scale ‖x − y‖_{Z⁻¹}))."""
     scale, pair = 0.5, ACTIONS[:2]
-    policy = taught(Thompson(scale, propensity_draws=500), seed=1)
+    policy = taught(Thompson(scale, samples=500), seed=1)
     decisions = [policy.choose(pair) for _ in range(2_000)]
     difference = pair[0] - pair[1]
     width = math.sqrt(difference @ np.diag([1 / 10, 1 / 3]) @ difference)
@@ -85,13 +65,13 @@ def test_thompson_with_no_width_is_the_best_estimate():
     decision = taught(Thompson(0.0)).choose(ACTIONS)
     assert (decision.index, decision.propensity) == (0, 1.0)
     assert decision.upper == pytest.approx(0.9)
-    assert taught(Thompson(0.1, propensity_draws=0)).choose(ACTIONS).propensity is None
+    assert taught(Thompson(0.1, samples=1)).choose(ACTIONS).propensity is None
 
 
 def test_thompson_in_the_subspace_draws_from_its_posterior():
     rng = np.random.default_rng(0)
     V = np.linalg.qr(rng.standard_normal((6, 3)))[0]
-    policy = eb.Policy(Known(V), eb.belief.Projected(0.2, ridge=0.5), Thompson(0.7, propensity_draws=40_000), seed=1)
+    policy = eb.Policy(Known(V), eb.belief.Projected(0.2, ridge=0.5), Thompson(0.7, samples=40_000), seed=1)
     actions, rewards = rng.standard_normal((30, 6)), rng.standard_normal(30)
     policy.learn_many(actions, rewards)
     probe = rng.standard_normal((4, 6))
@@ -145,13 +125,12 @@ def test_thompson_without_a_scale_takes_the_beliefs_own():
         assert (one.index, one.upper, one.propensity) == (two.index, two.upper, two.propensity)
 
 
-def test_the_deciding_draw_counts_in_the_propensity():
-    """With n draws in all no choice can have a share below 1/n, as the model that decided is one of them."""
-    policy = taught(Thompson(3.0, propensity_draws=2), seed=5)
-    shares = [policy.choose(ACTIONS).propensity for _ in range(200)]
-    assert set(shares) == {0.5, 1.0}
-    alone = taught(Thompson(3.0, propensity_draws=1), seed=5)
-    assert {alone.choose(ACTIONS).propensity for _ in range(20)} == {1.0}
+def test_the_model_that_decides_is_one_of_those_that_make_the_propensity():
+    """With n models no choice can have a share below 1/n; with one alone nothing is known of the others."""
+    policy = taught(Thompson(3.0, samples=2), seed=5)
+    assert {policy.choose(ACTIONS).propensity for _ in range(200)} == {0.5, 1.0}
+    alone = taught(Thompson(3.0, samples=1), seed=5)
+    assert {alone.choose(ACTIONS).propensity for _ in range(20)} == {None}
 
 
 def test_a_decision_made_by_hand_carries_no_model():

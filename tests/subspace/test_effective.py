@@ -6,7 +6,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.centering import Centering
 from eigenbandits.environments import LowRank
-from eigenbandits.lab import streams
+from eigenbandits.lab.studies import streams
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.effective import YOUNG, Effective
 from eigenbandits.subspace.error import estimated_error, subspace_distance

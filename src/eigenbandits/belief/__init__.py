@@ -4,6 +4,7 @@ from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, View
 from eigenbandits.belief.certified.mixture_set import MixtureSet
 from eigenbandits.belief.intersection import Both
+from eigenbandits.belief.memories import Memories
 from eigenbandits.belief.projected import Projected
 from eigenbandits.belief.sketch import Sketched
 from eigenbandits.belief.spectral.belief import Spectral
@@ -13,6 +14,7 @@ __all__ = [
     "Belief",
     "Both",
     "Finding",
+    "Memories",
     "MixtureSet",
     "Models",
     "Projected",

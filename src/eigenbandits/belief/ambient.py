@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg
-from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
+from eigenbandits import inputs, kernels, linalg, merging
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, among, walk
 from eigenbandits.belief.boundary import Root, boundary, models
 from eigenbandits.belief.evidence import Evidence, largest_norm
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 from eigenbandits.theory import radius as radii
@@ -22,6 +23,8 @@ _ROUNDING = float(np.finfo(float).eps)
 # From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
 # fit into the cache, and reading half as much of it counts.
 MANY, FEW, LARGE = 64, 8, 256
+# Steps in which a half-life fades: within one, weights are off by 2^(1/8), nine percent, at the most.
+STEPS = 8
 # Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
 SLACK = 8.0 * float(np.finfo(np.float32).eps)
 
@@ -47,12 +50,16 @@ class Ambient(RidgeBelief):
         L for "paper"; None takes the largest norm seen.
     rank
         m for "paper"; None takes d, which is OFUL's own worst case.
+    memory
+        Half-life: after so many further rewards, a reward weighs half; None keeps all. The ridge does not fade, so that
+        directions that are no longer played are explored again. Nothing is proved of the radius then.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *("evidence", "inverse", "center", "log_det_ratio", "since_repair", "largest", "solved_action", "solved"),
-        *("factor", "recent", "recent_count"),
+        *("factor", "recent", "recent_count", "since_fading"),
     )
+    takes_scores: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -63,8 +70,10 @@ class Ambient(RidgeBelief):
         radius: str | float = "logdet",
         action_bound: float | None = None,
         rank: int | None = None,
+        memory: float | None = None,
     ) -> None:
         super().__init__(noise, theta_bound, ridge, delta)
+        self.memory = None if memory is None else inputs.number(memory, "memory", least=1.0)
         if isinstance(radius, str):
             inputs.one_of(radius, "radius", ("logdet", "mixture", "paper"))
         else:
@@ -83,6 +92,11 @@ class Ambient(RidgeBelief):
         self.factor: Array | None = None
         self.recent: Array | None = None
         self.recent_count = 0
+        self.since_fading = 0
+
+    def lasting(self, memory: float | None) -> Self:
+        """Return a fresh belief with the same parameters and another half-life."""
+        return type(self)(**(self.params() | {"memory": memory}))
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
@@ -100,8 +114,19 @@ class Ambient(RidgeBelief):
         # Rounding adds up over rank-one updates. A fresh factorization every 4d of them costs a small part of what
         # the updates themselves cost and keeps the drift at that of 4d steps for ever.
         patience = max(256, 4 * len(action))
-        if self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
+        if self._fade(1) or self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
             self.repair()
+
+    def _fade(self, count: int) -> bool:
+        """Let earlier rewards fade after `count` further ones, in steps, since each asks for a factorization."""
+        if self.memory is None:
+            return False
+        self.since_fading += count
+        if self.since_fading * STEPS < self.memory:
+            return False
+        self.evidence.fade(0.5 ** (self.since_fading / self.memory))
+        self.since_fading = 0
+        return True
 
     def _update(self, action: Array, reward: float) -> tuple[float, bool]:
         """Follow one reward in Z⁻¹ and θ̂, and return xᵀZ⁻¹x and whether the reward was lost in rounding."""
@@ -135,11 +160,21 @@ class Ambient(RidgeBelief):
             super().learn_many(actions, rewards, forecasts)
             return
         # The sums change only once the factorisation has come out well.
+        if self.memory is not None:
+            super().learn_many(actions, rewards, forecasts)
+            return
         evidence = self.evidence.copy()
         evidence.add_many(actions, rewards)
         self.repair(evidence)
         self.evidence.take(evidence)
         self.factor = None
+
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up Σ and b, from which everything follows."""
+        if self.memory is not None:
+            merging.refuse_faded()
+        self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
+        self.recover()
 
     def recover(self) -> None:
         """Find everything that follows from the sums anew."""
@@ -156,6 +191,17 @@ class Ambient(RidgeBelief):
         self.log_det_ratio = max(log_det - self.prior_log_det(), 0.0)
         self.since_repair = 0
         self.solved_action = self.solved = None
+
+    def predict(self, action: Array) -> tuple[float, float]:
+        """Return what the next reward of a lifted action x is expected to be, and xᵀZ⁻¹x."""
+        return linalg.dot(action, self.center), max(linalg.dot(action, self.inverse.times(action)), 0.0)
+
+    def noise_variance(self) -> float:
+        """Return R² or, where no noise was given, the variance of the rewards around the estimate."""
+        if self.noise:
+            return self.noise**2
+        left = self.evidence.squares - float(self.evidence.moment @ self.center)
+        return max(left, _ROUNDING * self.evidence.squares) / max(self.evidence.weight, 1.0) or 1.0
 
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
@@ -347,13 +393,13 @@ class AmbientView(View):
 
         return model
 
-    def part(self, start: int, stop: int) -> AmbientView:
+    def part(self, rows: slice | Rows) -> AmbientView:
         """Return the view through some of the actions."""
-        part = type(self)(self.belief, self.lifted[start:stop], self.omega, self._root, self._offered)
-        part._uppers = None if self._uppers is None else self._uppers[start:stop]
-        part._products = None if self._products is None else self._products[start:stop]
-        part._solved = {i - start: self._solved[i] for i in range(start, stop) if i in self._solved}
-        part._known = {i - start: self._known[i] for i in range(start, stop) if i in self._known}
+        part = type(self)(self.belief, self.lifted[rows], self.omega, self._root, self._offered)
+        part._uppers = None if self._uppers is None else self._uppers[rows]
+        part._products = None if self._products is None else self._products[rows]
+        part._solved = among(self._solved, rows, len(self.lifted))
+        part._known = among(self._known, rows, len(self.lifted))
         return part
 
     def believer(self) -> Callable[[], Array]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,12 @@ class View(ABC):
     it offers beyond estimates is up to the belief (`Belief.offers`); a rule says what it needs (`Rule.needs`).
     """
 
+    # What trying something else than the best estimate may cost per choice, on average, in rewards (`Optimism`).
+    allowance: float = math.inf
+    # Whether the values of different actions err independently, as far as lists are concerned (`lists.choose`). Those
+    # of a confidence set may all err at once.
+    independent: bool = False
+
     @abstractmethod
     def estimates(self) -> Array:
         """Return the estimated value (K,) of each action."""
@@ -74,12 +83,19 @@ class View(ABC):
         """
 
     @abstractmethod
-    def part(self, start: int, stop: int) -> View:
+    def part(self, rows: slice | Rows) -> View:
         """Return the view through some of the actions only; what is known of them already is kept."""
 
     def uppers(self) -> Array:
         """Return the optimistic value (K,) of each action, in closed form."""
         raise self._absent("uppers")
+
+    def lowers(self) -> Array:
+        """Return the least plausible value (K,) of each action: as far below the estimate as the upper bound is above.
+
+        A set that is not an ellipsoid around its estimate has another.
+        """
+        return 2.0 * self.estimates() - self.uppers()
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Return what gives the most optimistic model θ̃ for one action, even after the belief has moved on."""
@@ -137,6 +153,14 @@ class View(ABC):
         return TypeError(f"{type(self).__name__} has no {name}; a rule that asks for it must list it in `needs`.")
 
 
+def among(known: dict[int, T], rows: slice | Rows, size: int) -> dict[int, T]:
+    """Return what is known of some of `size` actions, by their places among these."""
+    if not known:
+        return {}
+    places = np.arange(size)[rows].tolist()
+    return {place: known[row] for place, row in enumerate(places) if row in known}
+
+
 def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], Array]) -> tuple[int, float]:
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
 
@@ -177,13 +201,18 @@ class Belief(Component):
     now or later, taught (`learn`). Only `follow`, `note` and `learn` change it.
     """
 
-    # What its views offer, of "estimates", "uppers", "posterior", "boundary" and "joint"; see `View`.
+    # What its views offer, of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; see `View`.
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
     # κ, the coordinate that an intercept is given in lifted actions; None takes the size of the first actions.
     intercept: float | None = 1.0
+    # Whether lifted actions may have one coordinate more than their frame knows of, the score.
+    takes_scores: ClassVar[bool] = False
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
+
+    def take_scores(self, size: float) -> None:
+        """Take note that the last coordinate of lifted actions is a score, of about this size; follows `start`."""
 
     def follow(self, frame: Frame | None) -> None:
         """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
@@ -194,6 +223,10 @@ class Belief(Component):
 
     def note(self, finding: Finding | None) -> None:
         """Keep what a choice has found; called once for each choice."""
+
+    def accepts(self, forecast: Array | None) -> bool:
+        """Return whether it can learn with a forecast; not with one of another kind or version of belief."""
+        return True
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Take in the reward of one lifted action, with what was said of it when it was chosen, where that is known."""
@@ -207,6 +240,17 @@ class Belief(Component):
     def recover(self) -> None:
         """Make everything that follows from the sums anew; called where learning was cut off in the middle."""
 
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Become what one belief would be that had learned what all replicas have; `follow` comes next.
+
+        Parameters
+        ----------
+        replicas
+            The same part of each replica, this one's first; what is shared is counted out by weights.
+        frame
+            The merged subspace, where it has one.
+        """
+
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return what is worth telling a person."""
         return {}
@@ -215,12 +259,12 @@ class Belief(Component):
 class RidgeBelief(Belief):
     """A ridge estimate with a confidence radius: what beliefs that have R, S, λ and δ share."""
 
-    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "posterior", "boundary")
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers", "posterior", "boundary")
 
     def __init__(self, noise: float, theta_bound: float, ridge: float, delta: float) -> None:
         self.noise = inputs.size(noise, "noise", zero=True)
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
-        # One λ and one S for all coordinates ask for an intercept's coordinate of the size of an action.
+        # One λ and one S for all coordinates ask for an intercept and scores of the size of an action.
         self.intercept = None

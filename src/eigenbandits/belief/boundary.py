@@ -45,7 +45,9 @@ class Root:
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Return (D, count) draws."""
         if self._factor is None:
-            self._factor = self.made = self._factorize()
+            # Of Z as it is now, which holds every action up to the last.
+            self._factor, self._recent = self._factorize(), None
+            self.made = self._factor
         draws = self._factor @ rng.standard_normal((len(self._factor), count))
         if self._recent is not None and len(self._recent):
             draws += self._recent.T @ rng.standard_normal((len(self._recent), count))

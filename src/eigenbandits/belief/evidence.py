@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import linalg
+from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
@@ -22,14 +24,16 @@ class Evidence(Component):
         Keep b but not Σ: O(d) memory, for beliefs that hold what they need of Σ themselves.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "largest_norm")
+    _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "weight", "largest_norm")
 
     def __init__(self, slim: bool = False) -> None:
         self.slim = slim
         self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
         self.squares = 0.0
+        # How many rewards were added, and how much they weigh together: as much, but for what has faded.
         self.count = 0
+        self.weight = 0.0
         self.largest_norm = 0.0
 
     def start(self, dim: int) -> None:
@@ -46,6 +50,7 @@ class Evidence(Component):
         self.moment = linalg.axpy(action, self.moment, a=reward)
         self.squares += reward * reward
         self.count += 1
+        self.weight += 1.0
 
     def add_many(self, actions: Array, rewards: Array) -> None:
         """Add many at once."""
@@ -54,6 +59,47 @@ class Evidence(Component):
         self.moment += rewards @ actions
         self.squares += float(rewards @ rewards)
         self.count += len(actions)
+        self.weight += len(actions)
+
+    def fade(self, factor: float) -> None:
+        """Let every reward so far weigh less by a factor."""
+        if not self.slim:
+            self.gram.fade(factor)
+        self.moment *= factor
+        self.squares *= factor
+        self.weight *= factor
+
+    def merge(
+        self, replicas: Sequence[Replica[Evidence]], raised: Sequence[float] | None = None, intercept: int = -1
+    ) -> None:
+        """Become the sum of several.
+
+        Parameters
+        ----------
+        replicas
+            The sums; all of them slim, or none.
+        raised
+            What is to be added to the rewards of each, where they were taken less different numbers; asks for Σ and an
+            intercept, whose coordinate holds the sum of the rows.
+        intercept
+            Which coordinate that is.
+        """
+        count, moment, squares = merging.count(replicas, "count"), np.zeros(len(self.moment)), 0.0
+        for place, replica in enumerate(replicas):
+            part, level = replica.part, 0.0 if raised is None else raised[place]
+            rows, rewards = part.moment, part.squares
+            if level:
+                unit = np.zeros(len(rows))
+                unit[intercept] = 1.0 / replica.shift.theirs
+                rewards += level * (2.0 * float(rows @ unit) + level * part.weight)
+                rows = rows + level * part.gram.times(unit)
+            moment += replica.weight * replica.shift.vector(rows)
+            squares += replica.weight * rewards
+        if not self.slim:
+            self.gram.reset(merging.sum_of_halves(replicas, "gram"))
+        self.moment, self.squares, self.count = moment, max(squares, 0.0), count
+        self.weight = float(merging.total(replicas, "weight"))
+        self.largest_norm = max(replica.shift.longest(replica.part.largest_norm) for replica in replicas)
 
     def copy(self) -> Evidence:
         """Return sums of their own that start from these."""

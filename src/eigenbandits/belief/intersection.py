@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import merging
 from eigenbandits.belief import ellipsoids
 from eigenbandits.belief.ambient import Ambient, AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models, Rows, View, firsts, walk
 from eigenbandits.belief.projected import Projected, ProjectedView
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
@@ -102,6 +104,14 @@ class Both(Belief):
         self.projected.learn_many(actions, rewards)
         self.ambient.learn_many(actions, rewards)
 
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up the sums that both share, and how often each has decided."""
+        self.ambient.merge([replica.inside(replica.part.ambient) for replica in replicas], frame)
+        self.projected.merge([replica.inside(replica.part.projected) for replica in replicas], frame)
+        for name in ("choices", "warmup", "contradicted", "bound_by_projected", "bound_by_ambient"):
+            setattr(self, name, merging.count(replicas, name))
+        self.checked_version = -1
+
     def recover(self) -> None:
         """Make both anew from the sums."""
         self.ambient.recover()
@@ -164,6 +174,10 @@ class BothView(View):
         """Return the lower of the two optimistic values of each action."""
         return np.minimum(self.projected.uppers(), self.ambient.uppers())
 
+    def lowers(self) -> Array:
+        """Return the higher of the two least plausible values of each action."""
+        return np.maximum(self.projected.lowers(), self.ambient.lowers())
+
     def best(self) -> tuple[int, float]:
         """Return the action with the highest lower value; the ambient one is computed only where it can matter."""
         bounds = self.projected.uppers()
@@ -215,9 +229,11 @@ class BothView(View):
         found.decided_by = "contradicted" if self._contradicted else self._decided_by
         return found
 
-    def part(self, start: int, stop: int) -> BothView:
+    def part(self, rows: slice | Rows) -> BothView:
         """Return the view through some of the actions."""
-        return BothView(self.belief, self.projected.part(start, stop), self.ambient.part(start, stop))
+        part = BothView(self.belief, self.projected.part(rows), self.ambient.part(rows))
+        part._geometry, part._contradicted = self._geometry, self._contradicted
+        return part
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find the projected values of all actions, and the ambient value of each part's first candidate."""
@@ -246,9 +262,9 @@ class BothView(View):
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Give the most optimistic model of the set that binds for this action."""
-        ambient = self.ambient.upper_of(index)
-        binding: View = self.projected if self.projected.uppers()[index] <= ambient else self.ambient
-        return binding.optimist(index)
+        inside = self.projected.uppers()[index] <= self.ambient.upper_of(index)
+        self._decided_by = "projected" if inside else "ambient"
+        return self.projected.optimist(index) if inside else self.ambient.optimist(index)
 
     def optimist_exact(self, index: int) -> Callable[[], Array]:
         """Give the most optimistic model of the intersection itself, or of the ambient set where that binds."""

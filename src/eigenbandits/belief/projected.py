@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg
-from eigenbandits.belief.base import Finding, Models, RidgeBelief, View, walk
+from eigenbandits import inputs, kernels, linalg, merging
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.joint import JointProblem, JointSearch
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
 
@@ -140,6 +141,34 @@ class Projected(RidgeBelief):
                 self.cross_gram = self.cross @ self.cross.T
         if self.owns_evidence:
             self.evidence.add_many(actions, rewards)
+
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up Σ and b; where Σ is not kept, what each replica holds of it, as far as the merged frame reads it."""
+        self.rounds = merging.count(replicas, "rounds")
+        if self.owns_evidence:
+            self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
+        if self.slim and frame is not None:
+            merging.refuse_base(replicas, "a Gram matrix held in few dimensions")
+            self._merge_held(replicas, frame)
+        self.recover()
+
+    def _merge_held(self, replicas: Sequence[Replica[Any]], frame: Frame) -> None:
+        """Read what every replica holds in one frame and add it up."""
+        read = []
+        for replica in replicas:
+            held = self.clone()
+            held.restore(replica.part.state())
+            if held.reading is not None:
+                held.reading = np.ascontiguousarray(replica.shift.rows(held.reading.T).T)
+            held.version = -1
+            held._read(frame)
+            read.append(replica.inside(held))
+        self.restore(read[0].part.state() | {"evidence": self.evidence.state(), "rounds": self.rounds})
+        self.gram = merging.total(read, "gram")
+        self.moment = frame.reading.T @ self.evidence.moment
+        if frame.error > 0.0:
+            self.cross = merging.total(read, "cross")
+            self.cross_gram = self.cross @ self.cross.T
 
     def recover(self) -> None:
         """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""
@@ -307,9 +336,8 @@ class ProjectedView(View):
         self._estimates: Array | None = None
         self._joint: JointSearch | None = None
 
-    def part(self, start: int, stop: int) -> ProjectedView:
+    def part(self, rows: slice | Rows) -> ProjectedView:
         """Return the view through some of the actions."""
-        rows = slice(start, stop)
         part = ProjectedView(
             self.ellipse,
             self.frame,

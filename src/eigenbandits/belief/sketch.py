@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
-from eigenbandits.belief.base import Finding, Models, RidgeBelief, View
+from eigenbandits import inputs, linalg, merging
+from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View
 from eigenbandits.belief.evidence import largest_norm
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
 
@@ -85,8 +86,28 @@ class Sketched(RidgeBelief):
         self.largest_norm = max(self.largest_norm, float(np.linalg.norm(action)))
         self._solver = None
 
-    def _shrink(self) -> None:
-        _, singular, right = np.linalg.svd(self.rows, full_matrices=False)
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Put the sketches on top of each other and shrink them to one, whose loss has the same bound.
+
+        Σ − SᵀS ⪯ ρI becomes T(Σ − SᵀS)Tᵀ ⪯ ρ‖T‖²I where a replica's rows are mapped by T.
+        """
+        merging.refuse_base(replicas, "a sketch")
+        stacked = np.concatenate([one.shift.rows(one.part.rows[: one.part.fill]) for one in replicas])
+        self.lost = sum(one.part.lost * one.shift.square_norm() for one in replicas)
+        self.moment = sum((one.shift.vector(one.part.moment) for one in replicas), np.zeros(len(self.moment)))
+        self.count = merging.count(replicas, "count")
+        self.largest_norm = max(one.shift.longest(one.part.largest_norm) for one in replicas)
+        if len(stacked) <= len(self.rows):
+            self.rows[:] = 0.0
+            self.rows[: len(stacked)] = stacked
+            self.fill = len(stacked)
+        else:
+            self._shrink(stacked)
+        self._solver = None
+
+    def _shrink(self, rows: Array | None = None) -> None:
+        """Make half as many rows of the sketch's own, or of given ones, as there is room for."""
+        _, singular, right = np.linalg.svd(self.rows if rows is None else rows, full_matrices=False)
         keep = len(self.rows) // 2
         squares = singular**2
         # With as many kept rows as dimensions there is no further direction to lose.
@@ -189,9 +210,9 @@ class SketchedView(View):
         self._noise = noise
         self._offered = offered
 
-    def part(self, start: int, stop: int) -> SketchedView:
+    def part(self, rows: slice | Rows) -> SketchedView:
         """Return the view through some of the actions."""
-        return SketchedView(self.solver, self.lifted[start:stop], self.omega, self._noise, self._offered)
+        return SketchedView(self.solver, self.lifted[rows], self.omega, self._noise, self._offered)
 
     def finding(self, index: int) -> Finding | None:
         """Return the largest norm offered, where it counts."""

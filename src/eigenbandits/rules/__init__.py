@@ -1,18 +1,28 @@
-"""Which action, given a belief: optimism, exact, sampled or joint; Thompson sampling; the best estimate; chance."""
+"""Which action, given a belief: forms of optimism, Thompson sampling, inverse gaps, the best estimate, chance."""
 
 from eigenbandits.rules.base import Choice, Rule
-from eigenbandits.rules.greedy import BestEstimate, EpsilonBest, Uniform
+from eigenbandits.rules.floor import Floor
+from eigenbandits.rules.greedy import BestEstimate, Uniform
+from eigenbandits.rules.guard import Guard
+from eigenbandits.rules.inverse_gap import InverseGap, RandomizedOptimism
 from eigenbandits.rules.optimism import ExactOptimism, JointOptimism, Optimism
+from eigenbandits.rules.paced import Paced
+from eigenbandits.rules.pacer import Pacer
 from eigenbandits.rules.sampled import SampledOptimism
 from eigenbandits.rules.thompson import Thompson
 
 __all__ = [
     "BestEstimate",
     "Choice",
-    "EpsilonBest",
     "ExactOptimism",
+    "Floor",
+    "Guard",
+    "InverseGap",
     "JointOptimism",
     "Optimism",
+    "Paced",
+    "Pacer",
+    "RandomizedOptimism",
     "Rule",
     "SampledOptimism",
     "Thompson",

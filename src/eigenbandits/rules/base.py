@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.belief.base import Finding, View
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
@@ -26,32 +27,66 @@ class Choice:
         The action chosen, its optimistic value, and what gives the model behind it.
     finding
         What looking found that the belief wants to keep; `View.finding` gives it.
-    propensity
-        How likely the choice was, where the rule is randomized.
+    chances
+        The probability (K,) with which each action could have been chosen, where the rule is randomized.
     """
 
     index: int
     upper: float
     model: Callable[[], Array]
     finding: Finding | None = None
-    propensity: float | None = None
+    chances: Array | None = None
+
+    @property
+    def propensity(self) -> float | None:
+        """The probability of the action chosen, where the rule is randomized."""
+        return None if self.chances is None else float(self.chances[self.index])
+
+    def certain(self, size: int) -> Array:
+        """Return the probabilities (size,) of a choice that nothing was left to chance in."""
+        chances = np.zeros(size)
+        chances[self.index] = 1.0
+        return chances
+
+    def spread(self, rows: NDArray[np.intp], size: int) -> None:
+        """Say the same of the set of `size` actions that these rows were taken from; no other could be chosen."""
+        self.index = int(rows[self.index])
+        if self.chances is not None:
+            chances = np.zeros(size)
+            chances[rows] = self.chances
+            self.chances = chances
 
 
 class Rule(Component):
     """Base of the rule axis."""
 
-    # What it asks of a view, of "estimates", "uppers", "posterior", "boundary" and "joint"; checked against
+    # What it asks of a view, of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; checked against
     # `Belief.offers`.
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs: tuple[str, ...] = ()
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
         """Choose one action in each of the consecutive parts of a view."""
         starts = np.cumsum([0, *sizes]).tolist()
         return [
-            self.choose(view.part(start, start + size), size, rng)
+            self.choose(view.part(slice(start, start + size)), size, rng)
             for start, size in zip(starts[:-1], sizes, strict=True)
         ]
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose one of `size` actions."""
         raise TypeError(f"{type(self).__name__} does not say how it chooses: give it a method choose().")
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Become what one rule would be that had made all the replicas' choices; see `Belief.merge`."""
+
+
+def draw(chances: Array, rng: np.random.Generator) -> int:
+    """Draw an index with these probabilities; one whose probability is 0 is never drawn.
+
+    Examples
+    --------
+    >>> draw(np.array([0.0, 1.0, 0.0]), np.random.default_rng(0))
+    1
+    """
+    reached = chances.cumsum()
+    return int(reached.searchsorted(rng.random() * reached[-1], side="right"))

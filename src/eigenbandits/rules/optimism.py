@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from eigenbandits.belief.base import View
+from eigenbandits.merging import Replica
 from eigenbandits.rules.base import Choice, Rule
+
+# The choices before the first trial that costs more than its allowance.
+PATIENCE = 100.0
 
 
 class Optimism(Rule):
-    """The highest optimistic value in closed form; over two sets, the highest lower value of the two."""
+    """The highest optimistic value in closed form; over two sets, the highest lower value of the two.
 
-    needs: ClassVar[tuple[str, ...]] = ("uppers",)
+    Where a view limits what exploring may cost (`View.allowance`), an action whose estimate lacks more than that to the
+    best one is tried only once the allowances of the choices since the last such trial have paid for that.
+    """
+
+    needs = ("uppers",)
+    _state_names: ClassVar[tuple[str, ...]] = ("debt",)
+
+    def __init__(self) -> None:
+        # How many choices it takes until the last trial is paid for.
+        self.debt = PATIENCE
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the most promising action."""
         index, upper = view.best()
+        if view.allowance < math.inf:
+            index, upper = self._afforded(view, index, upper)
         model = view.optimist(index)
         return Choice(index, upper, model, view.finding(index))
+
+    def _afforded(self, view: View, index: int, upper: float) -> tuple[int, float]:
+        """Return the most promising action where it can be afforded, else the one with the best estimate."""
+        self.debt = max(self.debt - 1.0, 0.0)
+        estimates = view.estimates()
+        best = int(estimates.argmax())
+        cost = float(estimates[best] - estimates[index])
+        if cost > view.allowance:
+            if self.debt or not view.allowance:
+                return best, float(view.uppers()[best])
+            self.debt = cost / view.allowance
+        return index, upper
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Wait as long as the replica that has to wait longest."""
+        self.debt = max(replica.part.debt for replica in replicas)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
         """Choose in each part, having looked at all of them at once."""
@@ -30,7 +63,7 @@ class Optimism(Rule):
 class ExactOptimism(Rule):
     """The highest optimistic value over the intersection of two sets, exactly (docs/mathematics.md)."""
 
-    needs: ClassVar[tuple[str, ...]] = ("uppers",)
+    needs = ("uppers",)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the most promising action."""
@@ -46,7 +79,7 @@ class JointOptimism(Rule):
     each: for fidelity, not for speed.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("joint",)
+    needs = ("joint",)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose the most promising action."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class SampledOptimism(Rule):
         How many models are drawn in each round.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("boundary",)
+    needs = ("boundary",)
 
     def __init__(self, samples: int = 1000) -> None:
         self.samples = inputs.whole(samples, "samples")

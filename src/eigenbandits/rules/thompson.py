@@ -1,8 +1,6 @@
-"""Thompson sampling: one model drawn from the posterior decides (the paper's future work, in the subspace)."""
+"""Thompson sampling: a model drawn from the posterior decides (the paper's future work, in the subspace)."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,27 +12,36 @@ from eigenbandits.rules.base import Choice, Rule
 class Thompson(Rule):
     """Follow a model drawn from N(estimate, scale² Gram⁻¹).
 
+    The choice is the favorite of one of `samples` models, each of them as likely to decide as the others; so its law
+    is that of Thompson sampling, however many there are. *Given the models*, action i is chosen with probability
+    exactly qᵢ, the share of them that favor it, and qᵢ is the propensity that the decision carries. An inverse
+    propensity estimate is then unbiased for every policy that keeps to actions with a qᵢ above 0, since
+    E[1{a = i}/qᵢ | models] = 1 holds for each of these, and with it the mean over models. For an action that none of
+    the models favors the expectation is 0: without a floor (`Floor`) the log says nothing of it, and the more actions
+    there are the more of them are in that state.
+
     Parameters
     ----------
     scale
         Standard deviation of the posterior in units of Gram^{-1/2}; None takes the belief's own, the noise R, which
         makes it the Bayesian posterior for Gaussian noise R and the prior N(0, R²/λ).
-    propensity_draws
-        How many models estimate the probability of the action chosen, the deciding one among them; 0 leaves it out.
+    samples
+        How many models are drawn in each round. One is the cheapest; then the choice is certain given the model, and
+        decisions carry no propensity.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("posterior",)
+    needs = ("posterior",)
 
-    def __init__(self, scale: float | None = None, propensity_draws: int = 100) -> None:
+    def __init__(self, scale: float | None = None, samples: int = 100) -> None:
         self.scale = None if scale is None else inputs.size(scale, "scale", zero=True)
-        self.propensity_draws = inputs.whole(propensity_draws, "propensity_draws", least=0)
+        self.samples = inputs.whole(samples, "samples")
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose the favourite of the first model drawn; the others only count how often it would have won."""
-        models = view.posterior(max(self.propensity_draws, 1), rng, self.scale)
-        winners = models.values.argmax(axis=1)
-        index = int(winners[0])
-        propensity = float(np.mean(winners == index)) if self.propensity_draws else None
+        """Choose the favorite of the first model drawn: they are exchangeable, so it is as good as a random one."""
+        models = view.posterior(self.samples, rng, self.scale)
+        favorites = models.values.argmax(axis=1)
+        index = int(favorites[0])
+        chances = np.bincount(favorites, minlength=size) / self.samples if self.samples > 1 else None
         # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
         model = models.vector(0)
-        return Choice(index, float(models.values[0, index]), lambda: model, view.finding(index), propensity)
+        return Choice(index, float(models.values[0, index]), lambda: model, view.finding(index), chances)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import kernels, linalg
+from eigenbandits import kernels, linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
@@ -20,8 +22,8 @@ class Frame:
     """A subspace at one moment: how a lifted action is read in few coordinates, and what that reading leaves out.
 
     With V (d, m) the directions, μ the offset of the mean and κ the intercept's coordinate, an action has the
-    coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centring μ = 0 and κ is absent. `spectrum`
-    holds all d eigenvalues, those without a direction by their mean.
+    coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centering μ = 0 and κ is absent. `spectrum`
+    holds all d eigenvalues, those without a direction by their mean; `rank` of them stand out of the noise.
     """
 
     directions: Array
@@ -30,6 +32,7 @@ class Frame:
     error: float = 0.0
     version: int = 0
     spectrum: Array | None = field(default=None, repr=False)
+    rank: int = 1
 
     @property
     def size(self) -> int:
@@ -132,6 +135,11 @@ class Subspace(Component):
         self.intercept = intercept
         self.around_mean = around_mean
 
+    def start_like(self, other: Any) -> None:
+        """Lay out a fresh subspace as another replica's was."""
+        assert other.dim is not None
+        self.start(other.dim, other.intercept, other.around_mean)
+
     def observe(self, actions: Array, center: Array | None = None) -> None:
         """Take note of one decision set's vectors, or of a catalogue's, rewarded or not.
 
@@ -144,6 +152,15 @@ class Subspace(Component):
         """
         self.seen += actions.shape[0]
         self.sets += 1
+
+    def observe_all(self, vectors: Array, center: Array | None = None) -> None:
+        """Take note of many vectors that are no decision set, for which there is time: a log's, or a catalogue's."""
+        self.observe(vectors, center)
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Become what one subspace would be that had seen what all replicas have; see `Belief.merge`."""
+        self.seen = merging.count(replicas, "seen")
+        self.sets = merging.count(replicas, "sets")
 
     def frame(self) -> Frame | None:
         """Return the subspace for a choice, found anew where that is due; None where the whole space is meant."""

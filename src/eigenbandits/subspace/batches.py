@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
@@ -98,6 +100,26 @@ class Batches(Component):
         for array in (self.moments, self.sums, self.squares, self.energies, self.used, self.stood):
             array[: KEPT // 2] = array[::2] + array[1::2]
         self.kept = KEPT // 2
+
+    def merge(self, replicas: Sequence[Replica[Batches]], scales: Sequence[float]) -> None:
+        """Take over the batches of several, given in units of their own, one replica's after the other's.
+
+        What they started from is in all of them, and counts as often: the inflation is a ratio, which that hardly
+        changes.
+        """
+        for name, power in (("moments", 2), ("sums", 1), ("squares", 4), ("energies", 2), ("used", 0), ("stood", 0)):
+            joined = np.concatenate(
+                [
+                    getattr(replica.part, name)[: replica.part.kept] * scale**power
+                    for replica, scale in zip(replicas, scales, strict=True)
+                    if replica.weight > 0
+                ]
+            )
+            while len(joined) > KEPT:
+                joined = _pairs(joined)
+            getattr(self, name)[: len(joined)] = joined
+        self.kept = len(joined)
+        self._largest = None
 
     def second_moment(self) -> Strayed:
         """Return the largest inflation of sums of x xᵀ, over all lengths, and the length that shows it.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import linalg
+from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.batches import Batches, Strayed, lump
 from eigenbandits.subspace.revisits import Revisits
 
@@ -66,9 +68,7 @@ class Effective(Component):
         vectors = vectors / self.scale
         mean = None if mean is None else mean / self.scale
         known = np.zeros((vectors.shape[1], 0)) if directions is None else directions
-        room = self.room if added > FEW else max(self.room, float(known.shape[0] - known.shape[1]))
-        unit = self.inside * self.outside / self.count**2 if self.count else 0.0
-        self.revisits.add(vectors, added, known, mean, room, unit)
+        self.revisits.add(vectors, added, known, mean, *self._circumstances(added, known))
         if directions is None or not 1 < len(vectors) <= LARGEST:
             return
         vectors = vectors if mean is None else vectors - mean
@@ -76,6 +76,48 @@ class Effective(Component):
         outside = vectors - inside @ directions.T
         self.together += float(np.square(inside.T @ outside).sum())
         self.apart += float(np.square(inside).sum(axis=1) @ linalg.square_norms(outside))
+
+    def merge(
+        self, replicas: Sequence[Replica[Effective]], added: int, directions: Array | None, mean: Array | None
+    ) -> None:
+        """Add up what several have seen, and compare the vectors of each with those of the others.
+
+        Parameters
+        ----------
+        replicas
+            Those to be added up.
+        added
+            How many vectors there have been in all.
+        directions, mean
+            The subspace in which replicas are compared, where one is known.
+        """
+        started = [replica for replica in replicas if replica.part.started]
+        if not started:
+            return
+        # Each in its own unit: the sums are of fourth powers, or of squares.
+        scale = started[0].part.scale
+        units = [replica.part.scale / scale for replica in started]
+        for name, power in (("together", 4), ("apart", 4), ("products", 4), ("inside", 2), ("outside", 2)):
+            sums = (
+                one.weight * getattr(one.part, name) * unit**power for one, unit in zip(started, units, strict=True)
+            )
+            setattr(self, name, max(sum(sums), 0.0))
+        self.largest = max(one.part.largest * unit**2 for one, unit in zip(started, units, strict=True))
+        self.count = merging.count(started, "count")
+        self.scale, self.room = scale, max(one.part.room for one in started)
+        self.batches.merge([one.inside(one.part.batches) for one in started], units)
+        moved = []
+        for one, factor in zip(started, units, strict=True):
+            offset = 0.0 if one.shift.offset is None else one.shift.offset / scale
+            moved.append(one.inside(one.part.revisits.moved(factor, offset)))
+        known = np.zeros((moved[0].part.anchors.shape[2], 0)) if directions is None else directions
+        mean = None if mean is None else mean / scale
+        self.revisits.merge(moved, added, known, mean, *self._circumstances(added, known))
+
+    def _circumstances(self, added: int, known: Array) -> tuple[float, float]:
+        """Return how many dimensions the vectors fill outside the subspace, and E‖z‖²·E‖ρ‖² of one of them."""
+        room = self.room if added > FEW else max(self.room, float(known.shape[0] - known.shape[1]))
+        return room, self.inside * self.outside / self.count**2 if self.count else 0.0
 
     def add_batch(self, vectors: Array, directions: Array | None, mean: Array | None) -> None:
         """Take note of consecutive vectors, all of which have to be."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame, Subspace
 
 Array = NDArray[np.float64]
@@ -78,6 +80,18 @@ class RandomProjection(Subspace):
         super().start(dim, intercept, around_mean)
         rng = np.random.default_rng(self.seed)
         self.matrix = rng.normal(scale=self.rank**-0.5, size=(dim, self.rank))
+
+    def start_like(self, other: Any) -> None:
+        """Take over the projection."""
+        super().start_like(other)
+        self.matrix = other.matrix.copy()
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Count what was seen, by replicas with the same projection."""
+        assert self.matrix is not None
+        if any(not np.array_equal(replica.part.matrix, self.matrix) for replica in replicas):
+            raise ValueError("the replicas have drawn different random projections; give all of them the same seed.")
+        super().merge(replicas)
 
     def frame(self) -> Frame:
         """Return the projection."""

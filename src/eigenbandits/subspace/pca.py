@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg, theory
+from eigenbandits import inputs, linalg, merging, theory
+from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.effective import Effective
@@ -24,6 +26,8 @@ BLOCK = 128
 LARGE, PLENTY, STRIDE, FEWEST = 256, 16, 32, 32
 # One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
+# Steps of the block power method after a merge, which may start from a block that is far off.
+_MERGING_STEPS = 16
 # The paper's bounds on the projection error: of its appendix, and of its main text.
 _THEOREMS = {"theorem": theory.projection_error, "theorem-main": theory.projection_error_main}
 # Rows are summed as a product, which BLAS does quicker than NumPy sums; made once, since this is done in every round.
@@ -141,9 +145,17 @@ class PCA(Subspace):
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
-        """Add one decision set, or a catalogue, or some of a large one, to the second moment."""
+        """Add one decision set, or some of a large one, to the second moment."""
         super().observe(actions)
-        vectors = self._worth_adding(actions)
+        self._add(self._worth_adding(actions), center)
+
+    def observe_all(self, vectors: Array, center: Array | None = None) -> None:
+        """Add all vectors, or some of them where many are known."""
+        Subspace.observe(self, vectors)
+        self._add(vectors if self.added < PLENTY * vectors.shape[1] else self._some(vectors), center)
+
+    def _add(self, vectors: Array, center: Array | None) -> None:
+        """Add vectors to the second moment, less what is taken off them."""
         if center is not None:
             vectors = vectors - center
         self.centered = self.around_mean or center is not None
@@ -152,6 +164,42 @@ class PCA(Subspace):
             self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
         self._count(vectors)
         self.moment.add_rows(vectors)
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the second moments and find the eigenvectors of their sum."""
+        super().merge(replicas)
+        half, total = np.zeros(self.moment.half.shape, order="F"), np.zeros(len(self.total))
+        for replica in replicas:
+            part, offset = replica.part, replica.shift.offset
+            one, sums = part.moment.copied(), part.total
+            if offset is not None:
+                # Σ(v + o)(v + o)ᵀ, given Σvvᵀ and Σv.
+                crossed = np.multiply.outer(sums, offset)
+                one += crossed + crossed.T + part.added * np.multiply.outer(offset, offset)
+                sums = sums + part.added * offset
+            half += replica.weight * one
+            total += replica.weight * sums
+        self.added = merging.count(replicas, "added")
+        self.moment.reset(half)
+        self.total = total
+        self.centered = any(replica.part.centered for replica in replicas)
+        known = next((one.part for one in replicas if one.part.directions is not None), self)
+        self.block = known.block
+        self._merge_counts(replicas, known.directions, known.mean)
+        if self.added:
+            # From wherever the replicas were, and there may be nobody to refresh it soon.
+            self._find(_MERGING_STEPS)
+
+    def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
+        """Find out what all the vectors are worth together; see `Effective`."""
+        self.effective.merge(
+            [replica.inside(replica.part.effective) for replica in replicas], self.added, directions, mean
+        )
+        for replica in merging.added(replicas):
+            moment, offset = replica.part.moment, replica.shift.offset
+            if moment.fill:
+                waiting = moment.waiting[: moment.fill]
+                self.effective.add_batch(waiting if offset is None else waiting + offset, directions, mean)
 
     def _count(self, vectors: Array) -> None:
         """Find out what the vectors are worth that are about to be added; see `Effective`."""
@@ -201,15 +249,21 @@ class PCA(Subspace):
     def current(self) -> Frame | None:
         """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
         if self._frame is None and self.directions is not None:
-            self._frame = Frame(self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum)
+            self._frame = Frame(
+                self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum, self._rank_found()
+            )
         return self._frame
+
+    def _rank_found(self) -> int:
+        """Return how many directions stand out."""
+        return 1 if self.directions is None else int(self.directions.shape[1])
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
         super().restore(state)
         self._frame = None
 
-    def _find(self) -> None:
+    def _find(self, steps: int | None = None) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
         self._end_batch()
         half = self.moment.flush()
@@ -224,7 +278,7 @@ class PCA(Subspace):
         else:
             trace = float(np.trace(half)) / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
             guess = self._guess(dim, size)
-            top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, self.steps)
+            top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, steps or self.steps)
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
         self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])

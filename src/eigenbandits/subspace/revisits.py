@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import linalg
+from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
@@ -106,6 +109,57 @@ class Revisits(Component):
         if wanted > 0:
             places = self.rng.choice(ANCHORS, wanted, replace=False)
             self.anchors[:, places] = both[:, fresh + self.rng.choice(count - fresh, wanted, replace=False)]
+
+    def moved(self, factor: float, offset: Array | float) -> Revisits:
+        """Return the same for vectors in another unit, and less something else."""
+        other = Revisits()
+        other.restore(self.state())
+        other.anchors *= factor
+        other.anchors[0] += offset
+        return other
+
+    def merge(
+        self,
+        replicas: Sequence[Replica[Revisits]],
+        added: int,
+        directions: Array,
+        mean: Array | None,
+        room: float,
+        unit: float,
+    ) -> None:
+        """Take in the samples of several; vectors of one are compared with those of the others, as in `add`."""
+        fresh, base = merging.added(replicas), [one.part for one in replicas if one.weight < 0]
+        before = sum(part.stood for part in base)
+        shared = {row.tobytes() for part in base for row in part.anchors[0, : part.filled]}
+        # What each has beyond the snapshot that all started from.
+        own = []
+        for one in fresh:
+            kept = [row for row in range(one.part.filled) if one.part.anchors[0, row].tobytes() not in shared]
+            own.append((one.part.stood - before, one.part.anchors[0, kept]))
+        self.sums = float(merging.total(replicas, "sums"))
+        chance, shift = self._chance(added, directions.shape[1], room), 0.0 if mean is None else mean
+        for (many, rows), (more, others) in combinations(own, 2):
+            if len(rows) and len(others):
+                self.sums += 2.0 * many * more * _alike(rows - shift, others - shift, directions, chance, unit)
+        self.stood = merging.count(replicas, "stood")
+        self._pool([one.part for one in fresh])
+
+    def _pool(self, parts: Sequence[Revisits]) -> None:
+        """Make one sample of several: as many rows of each as its vectors are worth, at even distances."""
+        places = ANCHORS / max(sum(part.stood for part in parts), 1)
+        if sum(part.filled for part in parts) <= ANCHORS:
+            sizes = [part.filled for part in parts]
+        else:
+            sizes = [min(part.filled, int(part.stood * places)) for part in parts]
+        rows = [
+            part.anchors[:, np.linspace(0, part.filled - 1, size).round().astype(int)]
+            for part, size in zip(parts, sizes, strict=True)
+            if size
+        ]
+        pooled = np.concatenate(rows, axis=1) if rows else self.anchors[:, :0]
+        self.filled = pooled.shape[1]
+        self.anchors = np.zeros_like(parts[0].anchors)
+        self.anchors[:, : self.filled] = pooled
 
     def inflation(self, added: int) -> float:
         """Return what related pairs from different sets add to the variance, in units of that of independent vectors.

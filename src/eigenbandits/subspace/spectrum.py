@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import inputs, merging
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.pca import BLOCK, FEWEST, PCA
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
@@ -15,6 +18,8 @@ Array = NDArray[np.float64]
 # Up to this many dimensions a dense decomposition gives all directions; beyond, a block is followed whose product with
 # the second moment costs no more than d · WORK multiplications, by so many steps from where it was.
 _DENSE, _WORK, _STEPS = 512, 2**16, 2
+# Steps in which a half-life fades.
+STEPS = 8
 
 
 class Spectrum(PCA):
@@ -27,10 +32,34 @@ class Spectrum(PCA):
     ----------
     growth
         How much the number of vectors grows before the eigenvectors are found anew.
+    memory
+        Half-life in decision sets: after so many further sets, a vector weighs half; None keeps all.
     """
 
-    def __init__(self, growth: float = 0.5) -> None:
+    _state_names: ClassVar[tuple[str, ...]] = (*PCA._state_names, "since_fading")
+
+    def __init__(self, growth: float = 0.5, memory: float | None = None) -> None:
         super().__init__(projection_error=0.0, growth=growth)
+        self.memory = None if memory is None else inputs.number(memory, "memory", least=1.0)
+        self.since_fading = 0
+
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"growth": self.growth, "memory": self.memory}
+
+    def observe(self, actions: Array, center: Array | None = None) -> None:
+        """Add one decision set, or a catalogue; earlier ones fade, in eight steps of a half-life."""
+        super().observe(actions, center)
+        if self.memory is None:
+            return
+        self.since_fading += 1
+        if self.since_fading * STEPS >= self.memory:
+            factor = 0.5 ** (self.since_fading / self.memory)
+            self.since_fading = 0
+            self.moment.fade(factor)
+            self.total *= factor
+            self.added *= factor
+            self.refreshed_at *= factor
 
     @property
     def dense(self) -> int:
@@ -56,8 +85,20 @@ class Spectrum(PCA):
     def _end_batch(self) -> None:
         """Likewise."""
 
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the second moments, unless they fade."""
+        if self.memory is not None:
+            merging.refuse_faded()
+        super().merge(replicas)
+
+    def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
+        """Likewise."""
+
     def _choose_rank(self, spectrum: Array) -> int:
         return len(spectrum)
+
+    def _rank_found(self) -> int:
+        return 1 if self.spectrum is None else bulk_edge_rank(self.spectrum, self.refreshed_at)
 
     def _block_size(self, dim: int) -> int:
         return max(16, _WORK // dim) + 1

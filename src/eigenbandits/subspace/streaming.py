@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, merging
+from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
-from eigenbandits.subspace.error import estimated_error
+from eigenbandits.subspace.error import estimated_error, subspace_distance
 from eigenbandits.subspace.rank import bulk_edge_rank
 
 Array = NDArray[np.float64]
@@ -105,6 +107,33 @@ class Streaming(Subspace):
         self.energy += float(np.einsum("ij,ij->", rows, rows))
         self.fresh += len(rows)
 
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Join the blocks: the leading directions of the sum of what each replica holds of its second moment.
+
+        What a replica has left out stays out, as with every step; how far the joint span is from those of the
+        replicas is counted as error until the next step.
+        """
+        merging.refuse_base(replicas, "a streaming subspace")
+        super().merge(replicas)
+        stepped = []
+        for replica in replicas:
+            part = self.clone()
+            part.restore(replica.part.state())
+            if part.fresh:
+                part._step()
+            if part.used:
+                stepped.append(part)
+        if not stepped:
+            return
+        self.energy = sum(part.energy for part in stepped)
+        self.used, self.fresh = 0, sum(part.used for part in stepped)
+        held = np.hstack([part.block * np.sqrt(part.values * part.used) for part in stepped])
+        left, _, _ = np.linalg.svd(held, full_matrices=False)
+        self.block = left[:, : self.block.shape[1]]
+        self.sums = held @ (held.T @ self.block)
+        self._step()
+        self.shift = max(_distance(part.directions, self.directions) for part in stepped)
+
     def frame(self) -> Frame:
         """Return the subspace, moved on by a step if that is due."""
         if self.fresh and self.fresh >= self.growth * self.used:
@@ -157,3 +186,9 @@ class Streaming(Subspace):
         error = 1.0 if frame is None else frame.error
         found = {"rank": rank, "spectrum": self.spectrum, "projection_error": error, "vectors_used": self.used}
         return super().diagnostics() | found
+
+
+def _distance(first: Array | None, second: Array | None) -> float:
+    """Return the sine of the largest angle between two spans; 1 where they have different ranks."""
+    assert first is not None and second is not None
+    return subspace_distance(first, second) if first.shape == second.shape else 1.0

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Belief, Finding
 from eigenbandits.belief.certified.readings import LeastUpper
 from eigenbandits.belief.certified.ridge import Ridge
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 
@@ -61,7 +62,7 @@ class MixtureSet(Belief):
     True
     """
 
-    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers")
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers")
     _state_names: ClassVar[tuple[str, ...]] = (
         *("evidence", "structured", "ambient_ridge", "scores", "version", "error", "refutations", "doubts"),
         *("solved_action", "solved"),
@@ -171,6 +172,25 @@ class MixtureSet(Belief):
         if known is not None and solved is not None and known.tobytes() == action.tobytes():
             return solved[STRUCTURED], solved[AMBIENT]
         return None, None
+
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up the sums and the scores; the set still holds for all rounds at once (docs/certified.md).
+
+        A member that predicts each reward from the past of its own replica alone predicts from the past, so that the
+        sum of its scores is a score. With λI the order does not matter, and neither does who knew what: its score is
+        that of one process, the residual and R² log(det Z/det W).
+        """
+        scores = merging.total(replicas, "scores")
+        self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
+        self.refutations, self.doubts = (merging.count(replicas, name) for name in ("refutations", "doubts"))
+        self.solved_action = self.solved = None
+        for ridge in self.ridges:
+            ridge.repair(self.evidence)
+        whole = self.ambient_ridge
+        log_det = linalg.inverse(whole.precision(self.evidence), whole.inside, self.evidence.moment)[2]
+        learned = log_det - len(whole.center) * math.log(whole.outside)
+        scores[AMBIENT] = whole.residual + self.noise**2 * max(learned, 0.0)
+        self.scores = scores
 
     def recover(self) -> None:
         """Find everything that follows from the sums anew; a reward that they hold is scored, any other is not."""

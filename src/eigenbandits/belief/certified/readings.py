@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import linalg
-from eigenbandits.belief.base import Finding, Rows, View, walk
+from eigenbandits.belief.base import Finding, Rows, View, among, walk
 from eigenbandits.belief.certified.ridge import Ridge
 
 Array = NDArray[np.float64]
@@ -27,12 +27,12 @@ class LeastUpper(View):
         # The same of the second by row, where they were asked for.
         self._second: dict[int, tuple[float, Array]] = {}
 
-    def part(self, start: int, stop: int) -> LeastUpper:
+    def part(self, rows: slice | Rows) -> LeastUpper:
         """Return the view through some of the actions."""
-        part = LeastUpper(self.readings, self.lifted[start:stop])
+        part = LeastUpper(self.readings, self.lifted[rows])
         if self._first is not None:
-            part._first = self._first[0][start:stop], self._first[1][start:stop]
-        part._second = {row - start: found for row, found in self._second.items() if start <= row < stop}
+            part._first = self._first[0][rows], self._first[1][rows]
+        part._second = among(self._second, rows, len(self.lifted))
         return part
 
     def estimates(self) -> Array:
@@ -77,6 +77,17 @@ class LeastUpper(View):
     def uppers(self) -> Array:
         """Return the least upper bound of each action."""
         return self.least(np.arange(len(self.lifted)))
+
+    def lowers(self) -> Array:
+        """Return the highest lower bound of each action: each reading's lies as far below its estimate as the upper."""
+        rows = self.lifted.astype(np.float64, copy=False)
+        found = 2.0 * (rows @ self._centers[0]) - self.first()[0]
+        if len(self.readings) == 1:
+            return np.asarray(found)
+        if len(self._second) < len(rows):
+            self.second(np.arange(len(rows)))
+        uppers = np.array([self._second[row][0] for row in range(len(rows))])
+        return np.asarray(np.maximum(found, 2.0 * (rows @ self._centers[1]) - uppers))
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest least upper bound; the second reading looks only at those that may."""

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, linalg
+from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
-from eigenbandits.belief.base import Belief
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.spectral.bounds import Bounds
+from eigenbandits.belief.spectral.free import Explained, explained, explained_rows
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
-from eigenbandits.belief.spectral.members import rows_estimate, sums_covariance, sums_estimate, thin_covariance
-from eigenbandits.belief.spectral.prior import POWERS, LearnedPrior, Member
+from eigenbandits.belief.spectral.members import (
+    rows_covariance,
+    rows_estimate,
+    sums_covariance,
+    sums_estimate,
+    thin_covariance,
+)
+from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.belief.spectral.view import SpectralView
+from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
 
@@ -25,13 +34,21 @@ Array = NDArray[np.float64]
 
 # Rewards between two fits of the prior, as a part of those known; rank-one updates in between keep the posterior exact.
 GROWTH = 0.5
-# A surprise of five standard deviations, in one reward or in many together, is no chance: the prior is fitted anew, if
-# rewards have grown by a twentieth since the last fit, so that heavy tails cost no more than so many fits.
-SURPRISING, SOONEST = 25.0, 0.05
-# A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
-NEGLIGIBLE = 1e-3
+# Where rewards are e⁶ times as likely under twice the variance as under the variance expected, which one of five
+# standard deviations is, or many smaller ones are together, the prior is fitted anew; if rewards have grown by a
+# twentieth since the last fit, so that heavy tails cost no more than so many fits.
+SURPRISING, SOONEST = 6.0, 0.05
+# Rank-one updates between two fits at the most, or 4d: rounding adds up over them.
+UPDATES = 1024
+# Where actions have scores, trying what is not estimated best may cost so much of the noise's standard deviation per
+# choice, on average: half a point at the most where rewards are 0 or 1.
+ALLOWANCE = 0.01
 # Beyond this many dimensions the subspace follows only the leading directions, and a sample of the rewards has to do.
 MANY_DIMENSIONS = 512
+# Rewards in that sample. A prior's few numbers are known from some hundred rewards as well as they need to be, and the
+# time to learn them grows with the third power. In fewer dimensions a sample serves while rewards are fewer than half
+# of these, since that is quicker.
+SAMPLE = 512
 
 
 class Spectral(Ambient):
@@ -42,9 +59,8 @@ class Spectral(Ambient):
     with the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the
     actions, or the rewards, by a number, or adding one to all rewards, changes no choice.
 
-    Where the largest reward has come more than once, it is taken for a bound, and so is the smallest: reaching a bound
-    is no evidence against a value beyond it, and a reward there counts as what was expected, if that was beyond (Tobin
-    1958).
+    Where the largest or the smallest reward has come more than once, it is taken for a bound, which a value may lie
+    beyond (`Bounds`).
 
     Parameters
     ----------
@@ -53,22 +69,26 @@ class Spectral(Ambient):
     width
         Optimism adds this many times what the best of the K actions offered would lie above its estimate if all were
         equally uncertain: the expected maximum of K normal numbers, in posterior standard deviations, but at least one.
+    memory
+        Half-life in rewards, or None: none is forgotten; see `Ambient`.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "lowest", "highest"),
-        *("fitted", "surprise", "bounded_below", "bounded_above", "kappa", "ridge"),
+        *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "bounds"),
+        *("fitted", "surprise", "kappa", "ridge", "score"),
     )
 
-    def __init__(self, noise: float | None = None, width: float = 1.0) -> None:
+    def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
         # The noise as it is used: what was given, or the latest estimate.
-        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"))
+        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"), memory=memory)
         self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()
-        self.sample = Sample()
+        self.sample = Sample(self.memory)
         self.kappa = 0.0
+        # The size of the score's coordinate in lifted actions, or 0 where they have none.
+        self.score = 0.0
         self.version = -1
         # The members' estimates, (k, D), and what is known of each.
         self.members: Array = np.zeros((0, 0))
@@ -81,19 +101,17 @@ class Spectral(Ambient):
         self.surprise = 0.0
         # Rewards are summed up less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
-        # The smallest and the largest reward, and whether each has come more than once.
-        self.lowest = math.inf
-        self.highest = -math.inf
-        self.bounded_below = self.bounded_above = False
+        self.bounds = Bounds()
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
-        return {"noise": self.known_noise, "width": self.width}
+        return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out the sums; the posterior follows with the first frame."""
-        self.members = np.zeros((len(POWERS), dim))
+        self.members = np.zeros((len(SHAPES), dim))
         self.kappa = intercept
+        self.sample.start(dim, SAMPLE if dim > MANY_DIMENSIONS else dim // 2)
         if dim <= MANY_DIMENSIONS:
             super().start(dim, intercept)
             return
@@ -101,7 +119,10 @@ class Spectral(Ambient):
         self.evidence.start(dim)
         self.inverse.reset_thin(1.0, np.zeros((0, dim)), np.zeros((0, dim)), room=1)
         self.center = np.zeros(dim)
-        self.sample.start(dim)
+
+    def take_scores(self, size: float) -> None:
+        """Take note of the score's coordinate."""
+        self.score = size
 
     def follow(self, frame: Frame | None) -> None:
         """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
@@ -109,14 +130,14 @@ class Spectral(Ambient):
             raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
         # Vectors and rewards mostly grow together, so that a new frame can wait for the rewards; not for a second one.
         if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
-            self._fit(frame.directions, frame.spectrum)
+            self._fit(frame.directions, frame.spectrum, frame.rank)
             self.version = frame.version
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._check(forecast)
         said = self._said(action) if forecast is None else forecast
-        value = self._uncensored(reward, float(said[0]))
+        value = self.bounds.uncensored(reward, float(said[0]))
         # A posterior that the next choice makes anew need not follow.
         if self.evidence.count < self.due:
             self._follow_reward(action, value)
@@ -124,54 +145,100 @@ class Spectral(Ambient):
         if self.origin is None:
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
-        if len(action) > MANY_DIMENSIONS:
-            self.sample.add(action, value - self.origin)
+        self.sample.add(action, value - self.origin)
         self.prior.add(said, value, self.origin)
-        self._note_range(reward)
+        if self.bounds.note(reward):
+            # Equal rewards have no unit, and the noise was a guess until now.
+            self.due = 0
+        weight = self.evidence.weight
+        if self._fade(1):
+            self.prior.fade(self.evidence.weight / weight, self.origin)
+            self.due = 0
 
     def _follow_reward(self, action: Array, reward: float) -> None:
         """Follow one reward by Bayes's rule, and let the prior be fitted early where rewards are not as it expects.
 
-        The square of a reward's surprise, in units of its expected size, is 1 on average; what it has been beyond that
-        since the last fit is added up (a CUSUM, Page 1954).
+        With z a reward's surprise in standard deviations, z²/4 − log(2)/2 is the log-likelihood ratio of twice its
+        variance. These are added up since the last fit, but never below 0: a CUSUM (Page 1954), whose false alarms are
+        at least e^SURPRISING rewards apart on average (Lorden 1971).
         """
         expected = linalg.dot(action, self.center)
         gain, _ = self._update(action, reward)
         square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
-        self.surprise = max(self.surprise + square - 1.0, 0.0) if self.lowest < self.highest else 0.0
+        ratio = 0.25 * square - 0.5 * math.log(2.0)
+        self.surprise = max(self.surprise + ratio, 0.0) if self.bounds.differ else 0.0
         count = self.evidence.count + 1
         if self.surprise > SURPRISING and count >= (1.0 + SOONEST) * self.fitted:
             self.due = min(self.due, count)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Add many rewards, one by one; only those that the next choice does not make up for cost O(d²) each."""
+        """Add many rewards: the posterior follows them as far as the next choice will use it, the rest is one sum."""
         for forecast in forecasts or ():
             self._check(forecast)
-        Belief.learn_many(self, actions, rewards, forecasts)
+        start = 0
+        # Rewards that fade do so one after the other.
+        while start < len(actions) and (self.evidence.count < self.due or self.origin is None or self.memory):
+            self.learn(actions[start], float(rewards[start]), forecasts[start] if forecasts else None)
+            start += 1
+        if start < len(actions):
+            self._add_block(actions[start:], rewards[start:], forecasts[start:] if forecasts else None)
+
+    def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
+        """Add rewards that the next choice makes a posterior of, as `learn` does one by one."""
+        assert self.origin is not None
+        said = self._said_many(actions)
+        values = rewards
+        if forecasts is None or not any(forecast is not None for forecast in forecasts):
+            self.bounds.note_many(rewards)
+        else:
+            values = rewards.copy()
+            for place, (reward, forecast) in enumerate(zip(rewards.tolist(), forecasts, strict=True)):
+                if forecast is not None:
+                    said[place] = forecast
+                    values[place] = self.bounds.uncensored(reward, float(forecast[0]))
+                self.bounds.note(reward)
+        self.evidence.add_many(actions, values - self.origin)
+        self.sample.add_many(actions, values - self.origin)
+        self.prior.add_many(said, values, self.origin)
+
+    def accepts(self, forecast: Array | None) -> bool:
+        """Return whether a forecast has the numbers of this family of priors."""
+        return forecast is None or np.shape(forecast) == (2 * len(SHAPES) + 1,)
 
     def _check(self, forecast: Array | None) -> None:
-        if forecast is not None and np.shape(forecast) != (2 * len(POWERS) + 1,):
+        if not self.accepts(forecast):
             raise ValueError("this decision was made by a policy of another kind; hand in its action vector instead.")
 
     def _said(self, action: Array) -> Array:
         """Return the forecast for an action without its set: each member takes it for the best there was."""
-        values = self.members @ action
-        return np.concatenate([[math.nan], values, np.zeros(len(values))])
+        said: Array = self._said_many(action[None])[0]
+        return said
 
-    def _uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
-        above = reward == self.highest and self.bounded_above and expected > reward
-        below = reward == self.lowest and self.bounded_below and expected < reward
-        return expected if (above or below) and self.lowest < self.highest else reward
+    def _said_many(self, actions: Array) -> Array:
+        """Return the same for many actions."""
+        members = len(self.members)
+        said = np.zeros((len(actions), 2 * members + 1))
+        said[:, 0] = math.nan
+        said[:, 1 : members + 1] = actions @ self.members.T
+        return said
 
-    def _note_range(self, reward: float) -> None:
-        if self.lowest == self.highest != reward:
-            # Equal rewards have no unit, and the noise was a guess until now.
-            self.due = 0
-        if reward >= self.highest:
-            self.highest, self.bounded_above = reward, reward == self.highest
-        if reward <= self.lowest:
-            self.lowest, self.bounded_below = reward, reward == self.lowest
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up what the rewards said; the next choice learns the prior and makes the posterior anew."""
+        if self.memory is not None:
+            merging.refuse_faded()
+        # Each has taken its own first reward off; one without rewards, nothing from nothing.
+        known = [replica.part.origin for replica in replicas if replica.part.origin is not None]
+        self.origin = known[0] if known else None
+        ours = self.origin or 0.0
+        origins = [ours if replica.part.origin is None else replica.part.origin for replica in replicas]
+        raised = [theirs - ours for theirs in origins]
+        intercept = -2 if self.score else -1
+        self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas], raised, intercept)
+        self.sample.merge([replica.inside(replica.part.sample) for replica in replicas], raised)
+        self.prior.merge([replica.inside(replica.part.prior) for replica in replicas], origins, ours)
+        self.bounds.merge([replica.inside(replica.part.bounds) for replica in replicas])
+        self.factor, self.version, self.surprise = None, -1, 0.0
+        self.recover()
 
     def recover(self) -> None:
         """Let the next choice make the posterior anew."""
@@ -181,140 +248,160 @@ class Spectral(Ambient):
         """Let the next choice make the posterior anew."""
         self.recover()
 
-    def _fit(self, basis: Array, spectrum: Array) -> None:
+    def _fit(self, basis: Array, spectrum: Array, rank: int) -> None:
         """Learn the prior from the rewards and make the posterior that follows."""
         count = self.evidence.count
-        # Rounding adds up over rank-one updates, so that there is an end to them even where rewards are many.
-        until = min(max(1, math.ceil(GROWTH * count)), max(256, 4 * len(self.center)))
+        until = min(max(1, math.ceil(GROWTH * self.evidence.weight)), max(UPDATES, 4 * len(self.center)))
         if basis.shape[0] == basis.shape[1]:
-            self._fit_sums(basis, spectrum)
+            self._fit_all(basis, spectrum, rank)
         else:
-            self._fit_sample(basis, spectrum, until)
+            self._fit_sample(basis, spectrum, rank, until)
         self.factor = self.solved_action = self.solved = None
         # Last, so that a fit that was cut off is made again.
         self.due, self.fitted, self.surprise = count + until, count, 0.0
 
-    def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int) -> list[Member]:
+    def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int, rank: int) -> list[Member]:
         squares = self.evidence.squares
         unit = reading.squares / (reading.count or 1.0) if reading.squares > 1e-14 * squares else 1.0
-        members = self.prior.fit(reading, spectrum, tracked, unit, self.known_noise, self.origin or 0.0)
+        members = self.prior.fit(reading, spectrum, tracked, rank, unit, self.known_noise, self.origin or 0.0)
         self.weights = np.array([member.weight for member in members])
         self.ratios = np.array([member.ratio for member in members])
         return members
 
-    def _means(self, dim: int) -> tuple[Array, float]:
-        """Return the mean of the actions learned from, and of their rewards, where there is an intercept; else 0."""
-        count, kappa = self.evidence.count, self.kappa
-        if not kappa or not count:
-            return np.zeros(dim), 0.0
-        unit = np.zeros(len(self.center))
-        unit[-1] = 1.0 / (kappa * count)
-        return self.evidence.gram.times(unit)[:dim], float(self.evidence.moment[-1]) / (kappa * count)
+    def _explained(self, dim: int) -> Explained:
+        """Return what the intercept and the score explain of the actions learned from, and of their rewards."""
+        units = np.eye(len(self.center))[dim:]
+        sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(len(units), len(self.center))
+        moment = self.evidence.moment[dim:]
+        return explained(sums, moment, self.evidence.squares, self.evidence.weight, self.kappa, self.score)
 
-    def _centered_sums(self, dim: int, mean: Array, level: float) -> tuple[Array, Array, float, float]:
-        """Return Σ, b, Σr² and the degrees of freedom about the means: what a flat prior of an intercept leaves."""
-        count = self.evidence.count
+    def _centered_sums(self, dim: int, known: Explained) -> tuple[Array, Array, float, float]:
+        """Return Σ, b, Σr² and the degrees of freedom once the intercept and the score have explained their part."""
         gram, score = self.evidence.gram.full()[:dim, :dim], self.evidence.moment[:dim]
-        if not self.kappa or not count:
-            return gram, score, self.evidence.squares, float(count)
-        gram = gram - count * np.multiply.outer(mean, mean)
-        squares = max(self.evidence.squares - count * level**2, 0.0)
-        return gram, score - count * level * mean, squares, count - 1.0
+        if not len(known.levels):
+            return gram, score, self.evidence.squares, self.evidence.weight
+        gram = gram - known.cross.T @ known.slopes
+        return gram, score - known.levels @ known.cross, known.residual, known.freedom
 
-    def _fit_sums(self, basis: Array, spectrum: Array) -> None:
-        """Learn the prior from the sums and join the members' posteriors, where all directions are known."""
+    def _fit_all(self, basis: Array, spectrum: Array, rank: int) -> None:
+        """Learn the prior and join the members' posteriors, where all directions are known."""
         dim = len(basis)
-        mean, level = self._means(dim)
-        gram, score, squares, freedom = self._centered_sums(dim, mean, level)
-        reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
-        members = self._learn_prior(reading, spectrum, dim)
-        estimates = np.array([sums_estimate(member) for member in members])
-        heard = np.where(self.weights >= NEGLIGIBLE, self.weights, 0.0)
+        known = self._explained(dim)
+        members, estimates, covariances = self._members(basis, spectrum, rank, known)
+        heard = np.where(self.weights >= LEAST_WEIGHT, self.weights, 0.0)
         heard /= heard.sum()
         center = heard @ estimates
         variance = float(heard @ [member.variance for member in members])
         # The normal law that has the mean and the covariance of the members' mixture.
         covariance = np.zeros((dim, dim))
-        for weight, member, estimate in zip(heard, members, estimates, strict=True):
+        for weight, estimate, spread in zip(heard, estimates, covariances, strict=True):
             if weight:
-                covariance += weight * sums_covariance(member)
+                covariance += weight * spread()
                 covariance += weight * np.multiply.outer(estimate - center, estimate - center)
-        self._take_members(estimates @ basis.T, mean, level)
+        self._take_members(estimates @ basis.T, known)
         self.center = heard @ self.members
         self.noise = math.sqrt(variance)
-        self._take_covariance(basis @ covariance @ basis.T / variance, mean)
+        self._take_covariance(basis @ covariance @ basis.T / variance, known)
 
-    def _fit_sample(self, basis: Array, spectrum: Array, room: int) -> None:
+    def _members(
+        self, basis: Array, spectrum: Array, rank: int, known: Explained
+    ) -> tuple[list[Member], Array, list[Callable[[], Array]]]:
+        """Return the members, their estimates, and what gives their covariances, in the basis of the eigenvectors."""
+        dim = len(basis)
+        if self.sample.complete and self.sample.fill:
+            rows, rewards, freedom = self._sampled(dim)
+            inside = rows @ basis
+            members = self._learn_prior(RowsReading(inside, None, rewards, freedom), spectrum, dim, rank)
+            estimates = np.array([rows_estimate(member, inside) for member in members])
+            return members, estimates, [partial(rows_covariance, member, inside) for member in members]
+        gram, score, squares, freedom = self._centered_sums(dim, known)
+        reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
+        members = self._learn_prior(reading, spectrum, dim, rank)
+        estimates = np.array([sums_estimate(member) for member in members])
+        return members, estimates, [partial(sums_covariance, member) for member in members]
+
+    def _sampled(self, dim: int) -> tuple[Array, Array, float]:
+        """Return the actions of the sample, their rewards and the degrees of freedom, likewise."""
+        fill = self.sample.fill
+        rows, rewards = self.sample.rows[:fill], self.sample.rewards[:fill]
+        if not fill:
+            return np.zeros((1, dim)), np.zeros(1), 0.0
+        weights = self.sample.weights()
+        if self.memory is not None:
+            roots = np.sqrt(weights)
+            rows, rewards = rows * roots[:, None], rewards * roots
+        total = float(weights.sum())
+        if rows.shape[1] == dim:
+            return rows, rewards, total
+        return explained_rows(rows[:, :dim], rows[:, dim:], rewards, total, self.kappa, self.score)
+
+    def _fit_sample(self, basis: Array, spectrum: Array, rank: int, room: int) -> None:
         """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
         dim = len(basis)
-        mean, level = self._means(dim)
-        fill = self.sample.fill
-        rows, rewards = self.sample.rows[:fill, :dim], self.sample.rewards[:fill]
-        freedom = float(fill)
-        if self.kappa and fill:
-            rows, rewards, freedom = rows - rows.mean(axis=0), rewards - rewards.mean(), fill - 1.0
-        if not fill:
-            rows, rewards = np.zeros((1, dim)), np.zeros(1)
-        members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1])
+        known = self._explained(dim)
+        rows, rewards, freedom = self._sampled(dim)
+        members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1], rank)
         estimates = np.array([rows_estimate(member, rows, basis) for member in members])
         best = members[int(self.weights.argmax())]
         self.noise = math.sqrt(best.variance)
-        if self.sample.complete and fill + room + basis.shape[1] <= dim // 2:
-            self._take_members(estimates, mean, level)
+        if self.sample.complete and self.sample.fill + room + basis.shape[1] <= dim // 2:
+            self._take_members(estimates, known)
             self.center = self.members[int(self.weights.argmax())]
             scale, plus, minus = thin_covariance(best, rows, basis)
-            self._take_thin(scale, plus, minus, mean, room)
+            self._take_thin(scale, plus, minus, known, room)
             return
-        gram, score, _, _ = self._centered_sums(dim, mean, level)
+        gram, score, _, _ = self._centered_sums(dim, known)
         level_out = 1.0 / (best.ratio * best.prior.rest**2)
         precision = np.asfortranarray(gram)
         precision += (basis * (1.0 / (best.ratio * best.prior.roots**2) - level_out)) @ basis.T
         precision.flat[:: dim + 1] += level_out
         half, estimate, _ = linalg.inverse(precision, 1.0 / (best.ratio * float(best.prior.roots.max()) ** 2), score)
         estimates[int(self.weights.argmax())] = estimate
-        self._take_members(estimates, mean, level)
+        self._take_members(estimates, known)
         self.center = self.members[int(self.weights.argmax())]
         linalg.mirror(half)
-        self._take_covariance(half, mean)
+        self._take_covariance(half, known)
 
-    def _take_members(self, estimates: Array, mean: Array, level: float) -> None:
-        """Keep the members' estimates, each with the intercept that the mean reward leaves to it."""
+    def _take_members(self, estimates: Array, known: Explained) -> None:
+        """Keep the members' estimates, each with the intercept and the score's slope that it leaves."""
         dim = estimates.shape[1]
         self.members = np.zeros((len(estimates), len(self.center)))
         self.members[:, :dim] = estimates
+        self.members[:, dim:] = known.levels - estimates @ known.slopes.T
         if self.kappa:
-            self.members[:, dim] = (level + (self.origin or 0.0) - estimates @ mean) / self.kappa
+            self.members[:, dim] += (self.origin or 0.0) / self.kappa
 
-    def _take_covariance(self, covariance: Array, mean: Array) -> None:
-        """Keep the covariance of the slopes, in units of the noise's variance, with that of the intercept."""
+    def _take_covariance(self, covariance: Array, known: Explained) -> None:
+        """Keep the covariance of θ, in units of the noise's variance, with that of the intercept and the score."""
         dim = len(covariance)
         lifted = np.zeros((len(self.center), len(self.center)), order="F")
         lifted[:dim, :dim] = covariance
-        if self.kappa:
-            slopes = covariance @ mean
-            lifted[dim, :dim] = lifted[:dim, dim] = -slopes / self.kappa
-            lifted[dim, dim] = (float(mean @ slopes) + 1.0 / max(self.evidence.count, 1)) / self.kappa**2
+        if len(known.levels):
+            slopes = known.slopes @ covariance
+            lifted[dim:, :dim], lifted[:dim, dim:] = -slopes, -slopes.T
+            lifted[dim:, dim:] = slopes @ known.slopes.T + known.covariance
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
         # The norm bounds the largest eigenvalue, for the slack of single precision.
         self.ridge = 1.0 / float(np.linalg.norm(lifted))
 
-    def _take_thin(self, scale: float, plus: Array, minus: Array, mean: Array, room: int) -> None:
+    def _take_thin(self, scale: float, plus: Array, minus: Array, known: Explained, room: int) -> None:
         """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
-        if self.kappa:
-            away = -mean / self.kappa
-            size = float(np.linalg.norm(away))
-            plus = np.column_stack([plus, plus @ away])
-            minus = np.column_stack([minus, minus @ away])
-            known = np.zeros((1, plus.shape[1]))
-            known[0, -1] = 1.0 / (self.kappa * math.sqrt(max(self.evidence.count, 1)))
-            # What scale · (I, away)ᵀ(I, away) is beyond scale · I: one row to add and one to take off.
-            values, vectors = np.linalg.eigh(np.array([[0.0, size], [size, size**2 - 1.0]]))
-            plane = np.zeros((2, plus.shape[1]))
-            plane[0, :-1] = away / size if size else 0.0
-            plane[1, -1] = 1.0
+        free = len(known.levels)
+        if free:
+            dim = plus.shape[1]
+            plus = np.column_stack([plus, -plus @ known.slopes.T])
+            minus = np.column_stack([minus, -minus @ known.slopes.T])
+            own = np.zeros((free, dim + free))
+            own[:, dim:] = np.linalg.cholesky(known.covariance).T
+            # What scale · (I, −Bᵀ)ᵀ(I, −Bᵀ) is beyond scale · I lies in the span of B's rows and of the free columns.
+            directions, size = np.linalg.qr(known.slopes.T)
+            corner = np.block([[np.zeros((free, free)), -size], [-size.T, size.T @ size - np.eye(free)]])
+            values, vectors = np.linalg.eigh(corner)
+            plane = np.zeros((2 * free, dim + free))
+            plane[:free, :dim], plane[free:, dim:] = directions.T, np.eye(free)
             sides = vectors.T @ plane * np.sqrt(scale * np.abs(values))[:, None]
-            plus, minus = np.concatenate([plus, known, sides[1:]]), np.concatenate([minus, sides[:1]])
+            plus, minus = np.concatenate([plus, own, sides[values > 0.0]]), np.concatenate([minus, sides[values < 0.0]])
         self.inverse.reset_thin(scale, plus, minus, room)
         largest = scale + linalg.largest_eigenvalue(plus @ plus.T)
         self.largest, self.ridge = largest, 1.0 / largest
@@ -334,7 +421,10 @@ class Spectral(Ambient):
 
     def view(self, lifted: Array) -> SpectralView:
         """Look at the posterior through a decision set."""
-        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
+        found = SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
+        if self.score:
+            found.allowance = ALLOWANCE * self.noise
+        return found
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""
@@ -342,10 +432,14 @@ class Spectral(Ambient):
         if len(self.weights):
             best = int(self.weights.argmax())
             found["noise"] = self.noise
-            found["prior"] = f"variances follow the spectrum to the power {POWERS[best]:g}"
+            found["prior"] = (
+                "the same variance in every direction that stands out of the noise, and little elsewhere"
+                if SHAPES[best].cut
+                else f"variances follow the spectrum to the power {SHAPES[best].name}"
+            )
             found["widths"] = {
                 "signal": self.noise * math.sqrt(float(self.ratios[best])),
                 "noise": self.noise,
             }
-            found["shapes"] = {f"{power:g}": float(w) for power, w in zip(POWERS, self.weights, strict=True)}
+            found["shapes"] = {shape.name: float(w) for shape, w in zip(SHAPES, self.weights, strict=True)}
         return found

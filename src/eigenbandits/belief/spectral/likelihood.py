@@ -30,8 +30,17 @@ class Spread:
     rest: float
 
 
-def spread(spectrum: Array, tracked: int, power: float, floor: float = 1e-6) -> Spread:
-    """Return the variances that follow the spectrum by a power, H = (C/ℓ₁)^p up to a factor.
+# The least ℓ/ℓ_m that counts, since a direction that no action has had yet needs some variance all the same; and the
+# least variance, below which double precision would not tell it from 0 beside the largest.
+LEAST_SHARE, LEAST_VARIANCE = 1e-6, float(np.finfo(float).eps)
+
+
+def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread:
+    """Return the variances that follow the spectrum by a power, H = min(C/ℓ_m, 1)^p up to a factor.
+
+    With m = 1 that is (C/ℓ₁)^p. With m the rank, directions that stand out of the noise all have the same variance,
+    however strong they are; with a large p little is left for the others, which is the paper's cut, but for what
+    enough rewards can still show.
 
     Parameters
     ----------
@@ -41,8 +50,8 @@ def spread(spectrum: Array, tracked: int, power: float, floor: float = 1e-6) -> 
         How many have an eigenvector.
     power
         p.
-    floor
-        The least ℓ/ℓ₁ that counts: a direction that no action has needs some variance all the same.
+    rank
+        m.
 
     Examples
     --------
@@ -50,11 +59,10 @@ def spread(spectrum: Array, tracked: int, power: float, floor: float = 1e-6) -> 
     >>> (found.roots**2 * [4.0, 1.0]).sum().round(12), found.roots[0] ** 2 / found.roots[1] ** 2
     (np.float64(1.0), np.float64(4.0))
     """
-    largest = float(spectrum[0])
-    if largest <= 0.0:
+    reference = float(spectrum[rank - 1])
+    if reference <= 0.0:
         return Spread(np.ones(tracked), 1.0)
-    shares = np.maximum(spectrum / largest, floor)
-    variances = shares**power
+    variances = np.maximum(np.clip(spectrum / reference, LEAST_SHARE, 1.0) ** power, LEAST_VARIANCE)
     variances /= float(variances @ spectrum)
     roots = np.sqrt(variances)
     return Spread(roots[:tracked], float(roots[min(tracked, len(roots) - 1) :].mean()))
@@ -106,25 +114,28 @@ class RowsReading:
     Parameters
     ----------
     rows, basis
-        Chosen actions (n, d), about their mean where there is an intercept, and the eigenvectors (d, q).
+        Chosen actions (n, d), about their mean where there is an intercept, and the eigenvectors (d, q); or None where
+        the rows are given in the basis of all of these.
     rewards
         Their rewards, likewise.
     count
         The degrees of freedom.
     """
 
-    def __init__(self, rows: Array, basis: Array, rewards: Array, count: float) -> None:
-        self.products = rows @ rows.T
-        self.inside = rows @ basis
+    def __init__(self, rows: Array, basis: Array | None, rewards: Array, count: float) -> None:
+        self.inside = rows if basis is None else rows @ basis
+        # Of what lies outside the eigenvectors.
+        self.products = None if basis is None else rows @ rows.T - self.inside @ self.inside.T
         self.rewards = rewards
         self.squares = float(rewards @ rewards)
         self.count = count
 
     def kernel(self, prior: Spread) -> tuple[Array, Array]:
         """Return XHXᵀ and r."""
-        excess = prior.roots**2 - prior.rest**2
-        matrix = (self.inside * excess) @ self.inside.T
-        matrix += prior.rest**2 * self.products
+        scaled = self.inside * prior.roots
+        matrix = scaled @ scaled.T
+        if self.products is not None:
+            matrix += prior.rest**2 * self.products
         return matrix, self.rewards
 
     def residual(self, white: float, ratio: float) -> float:

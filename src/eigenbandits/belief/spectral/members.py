@@ -27,9 +27,20 @@ def sums_covariance(member: Member) -> Array:
     return np.asarray(half * scaled * scaled[:, None])
 
 
-def rows_estimate(member: Member, rows: Array, basis: Array) -> Array:
-    """Return the posterior mean: ρHXᵀ(I + ρXHXᵀ)⁻¹r, for the rows X that the member was fitted with."""
+def rows_covariance(member: Member, inside: Array) -> Array:
+    """Return the same from rows in the basis of all eigenvectors: σ²(ρH − MᵀM), with M = L⁻¹XρH and LLᵀ = I + ρXHXᵀ."""
+    variances = member.ratio * member.prior.roots**2
+    pulled: Array = lapack.dtrtrs(member.lower, inside * variances, lower=1)[0]
+    covariance = -(pulled.T @ pulled)
+    covariance.flat[:: len(covariance) + 1] += variances
+    return np.asarray(member.variance * covariance)
+
+
+def rows_estimate(member: Member, rows: Array, basis: Array | None = None) -> Array:
+    """Return the posterior mean: ρHXᵀ(I + ρXHXᵀ)⁻¹r, for the rows X and the basis that the member was fitted with."""
     pulled = _solved(member) @ rows
+    if basis is None:
+        return np.asarray(member.ratio * member.prior.roots**2 * pulled)
     return member.ratio * _times_prior(member, pulled, basis)
 
 

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import merging
 from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spread, whitened
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
 
 Array = NDArray[np.float64]
 
-# The shapes (C/ℓ₁)^p of the prior, from one that knows nothing of the spectrum to one that hardly sees more than its
-# first direction.
-POWERS = (0.0, 1.0, 2.0, 4.0, 8.0)
+
+@dataclass(frozen=True)
+class Shape:
+    """How a prior's variances follow the spectrum: (C/ℓ₁)^p, or min(C/ℓ_m, 1)^p with m the rank found.
+
+    Attributes
+    ----------
+    name
+        For diagnostics.
+    power
+        p.
+    cut
+        Whether all directions that stand out of the noise have the same variance.
+    """
+
+    name: str
+    power: float
+    cut: bool = False
+
+
+# From a shape that knows nothing of the spectrum to one that hardly sees more than its first direction, by doubling;
+# and the paper's, for which all directions that stand out count the same and hardly anything else does.
+SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
 # Signal to noise: the variance of the values of the actions offered, in units of the noise's. Half a decade is finer
 # than rewards can tell apart; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing it.
 RATIOS = 10.0 ** np.arange(-4.0, 4.25, 0.5)
@@ -26,6 +50,9 @@ _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 WEIGHT = 2.0
 # Ratios that are less likely than the likeliest by this factor of e have no weight to speak of: 0.7 % at the most.
 NEGLIGIBLE = 5.0
+# A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
+LEAST_WEIGHT = 1e-3
+LEAST_LOG_WEIGHT = math.log(LEAST_WEIGHT)
 # Rooms for forecasts that wait to be added up.
 WAITING = 64
 
@@ -36,8 +63,8 @@ class Member:
 
     Attributes
     ----------
-    power, prior, ratio
-        p, the variances H, and ρ.
+    prior, ratio
+        The variances H, and ρ.
     variance
         σ².
     lower, white
@@ -46,7 +73,6 @@ class Member:
         The probability that this is the shape to go by.
     """
 
-    power: float
     prior: Spread
     ratio: float
     variance: float
@@ -68,7 +94,7 @@ class LearnedPrior(Component):
     _state_names: ClassVar[tuple[str, ...]] = ("starts", "totals", "sums", "waiting", "fill", "forecasts")
 
     def __init__(self) -> None:
-        count = len(POWERS)
+        count = len(SHAPES)
         # Where the search for each member's ratio starts.
         self.starts: NDArray[np.int64] = np.full(count, int(np.argmax(_LOG_PRIOR)), dtype=np.int64)
         # For each member the sums of M, a, g and r (`marginal.regret_residuals`), and of their products.
@@ -76,7 +102,16 @@ class LearnedPrior(Component):
         self.sums: Array = np.zeros((count, 4, 4))
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
-        self.forecasts = 0
+        self.forecasts = 0.0
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back a saved state."""
+        if len(state["totals"]) != len(SHAPES):
+            raise ValueError(
+                f"this policy was saved with {len(state['totals'])} shapes of its prior, and this version has "
+                f"{len(SHAPES)}; learn again from the rewards, with learn_many()."
+            )
+        super().restore(state)
 
     def add(self, forecast: Array, reward: float, origin: float = 0.0) -> None:
         """Add a reward and what was said of its decision: the estimate, each member's M, then each member's a.
@@ -90,25 +125,67 @@ class LearnedPrior(Component):
         row[-1] = reward
         self.fill += 1
 
+    def add_many(self, forecasts: Array, rewards: Array, origin: float = 0.0) -> None:
+        """Add many rewards, and what was said of their decisions."""
+        self._flush(origin)
+        self._add_up(np.column_stack([forecasts, rewards]), origin)
+
     def _flush(self, origin: float) -> None:
-        """Add up what waits, rewards and values less an origin."""
-        rows, members = self.waiting[: self.fill], len(POWERS)
+        """Add up what waits."""
+        self._add_up(self.waiting[: self.fill], origin)
+        self.fill = 0
+
+    def _add_up(self, rows: Array, origin: float) -> None:
+        """Add forecasts with their rewards, values and rewards less an origin."""
+        members = len(SHAPES)
         best, behind, rewards = rows[:, 1 : members + 1] - origin, rows[:, members + 1 : -1], rows[:, -1] - origin
         # The columns of (M, a, g, r) for each member, and the sums of their products.
         columns = np.stack([best, behind, -(behind < 0.0).astype(float), np.broadcast_to(rewards[:, None], best.shape)])
         self.sums += np.einsum("itk,jtk->kij", columns, columns)
         self.totals += columns.sum(axis=1).T
-        self.forecasts += self.fill
-        self.fill = 0
+        self.forecasts += len(rows)
+
+    def merge(self, replicas: Sequence[Replica[LearnedPrior]], origins: Sequence[float], origin: float) -> None:
+        """Add up what was said and what came, given what each replica took off values and rewards, and what we do."""
+        counted = []
+        for replica, theirs in zip(replicas, origins, strict=True):
+            part = LearnedPrior()
+            part.restore(replica.part.state())
+            part._flush(theirs)
+            part._raise(theirs - origin)
+            counted.append(replica.inside(part))
+        self.totals, self.sums = (merging.total(counted, name) for name in ("totals", "sums"))
+        self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
+
+    def _raise(self, level: float) -> None:
+        """Add a number to the values M and the rewards r of all that was added up."""
+        moved = level * np.array([1.0, 0.0, 0.0, 1.0])
+        crossed = self.totals[:, :, None] * moved
+        self.sums = self.sums + crossed + crossed.transpose(0, 2, 1) + self.forecasts * np.multiply.outer(moved, moved)
+        self.totals = self.totals + self.forecasts * moved
+
+    def fade(self, factor: float, origin: float = 0.0) -> None:
+        """Let every forecast so far weigh less by a factor."""
+        self._flush(origin)
+        self.sums *= factor
+        self.totals *= factor
+        self.forecasts *= factor
 
     def moments(self, origin: float = 0.0) -> Array:
         """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
         self._flush(origin)
-        means = self.totals / max(self.forecasts, 1)
+        means = self.totals / (self.forecasts or 1.0)
         return np.asarray(self.sums - self.totals[:, :, None] * means[:, None, :])
 
     def fit(
-        self, reading: Reading, spectrum: Array, tracked: int, unit: float, noise: float | None, origin: float = 0.0
+        self,
+        reading: Reading,
+        spectrum: Array,
+        tracked: int,
+        rank: int,
+        unit: float,
+        noise: float | None,
+        origin: float = 0.0,
     ) -> list[Member]:
         """Return the members, each with the ratio, the noise and the weight that the rewards give it.
 
@@ -116,8 +193,8 @@ class LearnedPrior(Component):
         ----------
         reading
             The rewards.
-        spectrum, tracked
-            The eigenvalues of C, and how many of them have an eigenvector.
+        spectrum, tracked, rank
+            The eigenvalues of C, how many of them have an eigenvector, and how many stand out of the noise.
         unit
             The variance of the rewards.
         noise
@@ -126,61 +203,85 @@ class LearnedPrior(Component):
             What has been taken off the rewards that the reading saw.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
-        found, as_values = [], np.empty(len(POWERS))
-        for place, power in enumerate(POWERS):
-            prior = spread(spectrum, tracked, power)
-            as_values[place], ratio, kernel, vector = self._search(place, reading, prior, known)
-            lower, _ = factor(kernel, ratio)
-            white = whitened(lower, vector)
-            residual = reading.residual(float(white @ white), ratio)
-            found.append((power, prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
         moments = self.moments(origin)
         squares = max(float(moments[0, 3, 3]), 0.0)
         as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, self.forecasts, **known)
         if self.forecasts > reading.count + 1.0:
             # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
             as_regrets *= (reading.count + 1.0) / self.forecasts
+        priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]
+        searches = [RatioSearch(reading, prior, known) for prior in priors]
+        for place, search in enumerate(searches):
+            self.starts[place] = search.climb(int(self.starts[place]))
+        leader = max(max(search.highest for search in searches), float(as_regrets.max()))
+        found, as_values = [], np.empty(len(SHAPES))
+        for place, (prior, search) in enumerate(zip(priors, searches, strict=True)):
+            # All ratios together are at most so many times as likely as the likeliest.
+            if max(search.highest + math.log(len(RATIOS)), as_regrets[place]) > leader + LEAST_LOG_WEIGHT:
+                search.widen()
+            as_values[place], ratio = search.evidence()
+            lower, _ = factor(search.kernel, ratio)
+            white = whitened(lower, search.vector)
+            residual = reading.residual(float(white @ white), ratio)
+            found.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
         logs = np.logaddexp(as_values, as_regrets)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         return [Member(*each, float(weight)) for each, weight in zip(found, weights, strict=True)]
 
-    def _search(
-        self, place: int, reading: Reading, prior: Spread, known: dict[str, Any]
-    ) -> tuple[float, float, Array, Array]:
-        """Return a member's evidence over all ratios, its mean ratio in logarithms, and the kernel and vector for both.
 
-        Climbs to the likeliest ratio from where the last search ended, then looks to both sides of it as far as there
-        is weight; where rewards are many that is not far.
-        """
-        kernel, vector = reading.kernel(prior)
-        logs: dict[int, float] = {}
+class RatioSearch:
+    """The evidence of one shape over the ratios, looked at only where there is weight: in few places for many rewards.
 
-        def look(index: int) -> float:
-            if index not in logs:
-                ratio = float(RATIOS[index])
-                lower, log_det = factor(kernel, ratio)
-                white = whitened(lower, vector)
-                residual = np.asarray(reading.residual(float(white @ white), ratio))
-                fitted = float(residual_evidence(residual, reading.count, **known))
-                logs[index] = fitted - 0.5 * log_det + float(_LOG_PRIOR[index])
-            return logs[index]
+    Parameters
+    ----------
+    reading, prior, known
+        The rewards, the variances H, and what `residual_evidence` knows of the noise.
+    """
 
-        best = int(self.starts[place])
+    def __init__(self, reading: Reading, prior: Spread, known: dict[str, Any]) -> None:
+        self.reading = reading
+        self.kernel, self.vector = reading.kernel(prior)
+        self.known = known
+        self.logs: dict[int, float] = {}
+        self.best = 0
+
+    @property
+    def highest(self) -> float:
+        """The evidence of the likeliest ratio."""
+        return self.logs[self.best]
+
+    def climb(self, start: int) -> int:
+        """Go from one ratio to the likeliest and return its place in `RATIOS`."""
+        self.best = start
         while True:
-            near = [index for index in (best, best - 1, best + 1) if 0 <= index < len(RATIOS)]
-            better = max(near, key=look)
-            if better == best:
-                break
-            best = better
-        self.starts[place] = best
+            near = [index for index in (self.best, self.best - 1, self.best + 1) if 0 <= index < len(RATIOS)]
+            better = max(near, key=self._look)
+            if better == self.best:
+                return better
+            self.best = better
+
+    def widen(self) -> None:
+        """Look to both sides of the likeliest ratio as far as there is weight."""
         for step in (-1, 1):
-            index = best + step
-            while 0 <= index < len(RATIOS) and look(index) > logs[best] - NEGLIGIBLE:
+            index = self.best + step
+            while 0 <= index < len(RATIOS) and self._look(index) > self.highest - NEGLIGIBLE:
                 index += step
-        indices = np.array(sorted(logs))
-        values = np.array([logs[index] for index in indices])
+
+    def evidence(self) -> tuple[float, float]:
+        """Return the evidence of all ratios looked at together, and their mean in logarithms."""
+        indices = np.array(sorted(self.logs))
+        values = np.array([self.logs[index] for index in indices])
         weights = np.exp(values - values.max())
-        evidence = float(values.max() + np.log(weights.sum()))
         ratio = float(np.exp((weights @ np.log(RATIOS[indices])) / weights.sum()))
-        return evidence, ratio, kernel, vector
+        return float(values.max() + np.log(weights.sum())), ratio
+
+    def _look(self, index: int) -> float:
+        if index not in self.logs:
+            ratio = float(RATIOS[index])
+            lower, log_det = factor(self.kernel, ratio)
+            white = whitened(lower, self.vector)
+            residual = np.asarray(self.reading.residual(float(white @ white), ratio))
+            fitted = float(residual_evidence(residual, self.reading.count, **self.known))
+            self.logs[index] = fitted - 0.5 * log_det + float(_LOG_PRIOR[index])
+        return self.logs[index]

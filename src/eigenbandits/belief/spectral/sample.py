@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import merging
 from eigenbandits.component import Component
+from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
-
-# Rewards kept. A prior's few numbers are known from some hundred rewards as well as they need to be, and the time to
-# learn them grows with the third power.
-SIZE = 512
 
 
 class Sample(Component):
     """Every reward at first; once there is no more room every second one, then every fourth, and so on.
 
+    With a half-life, the latest ones, which are all that still weighs.
+
     Examples
     --------
     >>> sample = Sample()
-    >>> sample.start(1)
+    >>> sample.start(1, 512)
     >>> for number in range(600):
     ...     sample.add(np.array([float(number)]), 0.0)
     >>> sample.fill, sample.stride, sample.rows[1, 0]
@@ -31,31 +32,79 @@ class Sample(Component):
 
     _state_names: ClassVar[tuple[str, ...]] = ("rows", "rewards", "fill", "seen", "stride")
 
-    def __init__(self) -> None:
+    def __init__(self, half_life: float | None = None) -> None:
+        self.half_life = half_life
         self.rows: Array = np.zeros((0, 0))
         self.rewards: Array = np.zeros(0)
         self.fill = 0
         self.seen = 0
         self.stride = 1
 
-    def start(self, dim: int) -> None:
-        """Lay out the room."""
-        self.rows = np.zeros((SIZE, dim))
-        self.rewards = np.zeros(SIZE)
+    def start(self, dim: int, size: int) -> None:
+        """Lay out the room for so many rewards, or one fewer, so that their number is even."""
+        even = 2 * (size // 2)
+        self.rows = np.zeros((even, dim))
+        self.rewards = np.zeros(even)
 
     def add(self, row: Array, reward: float) -> None:
         """Take note of one lifted action and its reward."""
-        number = self.seen
+        number, size = self.seen, len(self.rewards)
         self.seen += 1
-        if self.fill == SIZE and number % self.stride == 0:
-            half = SIZE // 2
+        if not size:
+            return
+        if self.half_life is not None:
+            self.rows[number % size], self.rewards[number % size] = row, reward
+            self.fill = min(self.fill + 1, size)
+            return
+        if self.fill == size and number % self.stride == 0:
+            half = size // 2
             self.rows[:half], self.rewards[:half] = self.rows[::2].copy(), self.rewards[::2].copy()
             self.fill, self.stride = half, 2 * self.stride
         if number % self.stride == 0:
             self.rows[self.fill], self.rewards[self.fill] = row, reward
             self.fill += 1
 
+    def add_many(self, rows: Array, rewards: Array) -> None:
+        """Take note of many."""
+        if not len(self.rewards):
+            self.seen += len(rows)
+            return
+        place = 0
+        while place < len(rows):
+            self.add(rows[place], float(rewards[place]))
+            # Those before the next that is kept only count.
+            skipped = min(-self.seen % self.stride, len(rows) - place - 1)
+            self.seen += skipped
+            place += 1 + skipped
+
+    def merge(self, replicas: Sequence[Replica[Sample]], raised: Sequence[float]) -> None:
+        """Become an even sample of what all replicas were given, their rewards raised by a number each."""
+        base = next((replica.part for replica in replicas if replica.weight < 0), None)
+        stride = max(replica.part.stride for replica in replicas)
+        kept: list[tuple[Array, Array]] = []
+        for place, (replica, level) in enumerate(zip(replicas, raised, strict=True)):
+            part = replica.part
+            if replica.weight < 0:
+                continue
+            # A sample keeps the order in which its rows came: those that all started from stand first.
+            first = -(-base.fill * base.stride // part.stride) if base is not None and place else 0
+            step = stride // part.stride
+            rows, rewards = part.rows[first : part.fill : step], part.rewards[first : part.fill : step]
+            kept.append((replica.shift.rows(rows), rewards + level))
+        rows, rewards = (np.concatenate(columns) for columns in zip(*kept, strict=True))
+        while len(rows) > len(self.rewards):
+            rows, rewards, stride = rows[::2], rewards[::2], 2 * stride
+        self.seen, self.stride, self.fill = merging.count(replicas, "seen"), stride, len(rows)
+        self.rows[: self.fill], self.rewards[: self.fill] = rows, rewards
+
     @property
     def complete(self) -> bool:
-        """Whether every reward is there."""
-        return self.stride == 1
+        """Whether every reward is there with its full weight."""
+        return self.fill == self.seen and self.half_life is None
+
+    def weights(self) -> Array:
+        """Return what each row weighs: half for each half-life since."""
+        if self.half_life is None:
+            return np.ones(self.fill)
+        ages = (self.seen - 1 - np.arange(self.fill)) % max(len(self.rewards), 1)
+        return np.asarray(0.5 ** (ages / self.half_life))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import kernels, linalg
 from eigenbandits.belief.ambient import AmbientView
-from eigenbandits.belief.base import Finding, Models, View
+from eigenbandits.belief.base import Finding, Models, Rows, View
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 class SpectralView(AmbientView):
     """The posterior through one decision set, with what each member says of it."""
 
+    independent = True
     belief: Spectral
     _values: Array | None = None
 
@@ -64,12 +65,14 @@ class SpectralView(AmbientView):
         self._look()
         self.values()
 
-    def part(self, start: int, stop: int) -> SpectralView:
+    def part(self, rows: slice | Rows) -> SpectralView:
         """Return the view through some of the actions."""
-        part = SpectralView(self.belief, self.lifted[start:stop], self.belief.omega_of(stop - start), self._root)
-        part._products = None if self._products is None else self._products[start:stop]
-        part._values = None if self._values is None else self._values[start:stop]
-        part._estimates = None if self._estimates is None else self._estimates[start:stop]
+        lifted = self.lifted[rows]
+        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root)
+        part.allowance = self.allowance
+        part._products = None if self._products is None else self._products[rows]
+        part._values = None if self._values is None else self._values[rows]
+        part._estimates = None if self._estimates is None else self._estimates[rows]
         return part
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:

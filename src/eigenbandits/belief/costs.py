@@ -1,0 +1,97 @@
+"""Costs learned on the statistics of the rewards: the same Σ, and a second right-hand side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import linalg
+from eigenbandits.belief.evidence import Evidence
+from eigenbandits.component import Component
+from eigenbandits.merging import Replica
+
+Array = NDArray[np.float64]
+# The estimate is made anew when the rewards have grown by this share, or by this many.
+GROWTH, MOST = 0.05, 32
+
+
+class CostEstimate(Component):
+    """ĉ(x) = xᵀ(Σ + λI)⁻¹ Σ c x, with Σ the sum that the rewards have gathered; never below 0.
+
+    The ridge is λ = tr Σ/n for n rewards, the weight of one action in each direction, so that other units change
+    nothing. Costs are known up to factors rather than up to sums: with u = ‖x‖ in the norm of (Σ + λI)⁻¹, which is
+    some 1 for an action unlike all before and 1/√n for one that was tried n times, ĉ(x)(1 − u) is what the action may
+    cost at best. What has hardly been tried looks cheap, and so is tried. What is to be expected is ĉ(x)/(1 − u²), free
+    of the ridge's shrinkage, which for an action of the usual size that was tried n times is n/(n + 1); it is not more
+    than doubled.
+
+    Parameters
+    ----------
+    evidence
+        The sums of the rewards.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("moment", "center", "inverse", "due")
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.moment: Array = np.zeros(0)
+        self.center: Array = np.zeros(0)
+        self.inverse: Array = np.zeros((0, 0))
+        # The number of rewards at which the estimate is made anew.
+        self.due = 1
+
+    def start(self, dim: int) -> None:
+        """Lay out the sums."""
+        self.moment, self.center = np.zeros(dim), np.zeros(dim)
+
+    def of(self, lifted: Array, known: Array | None) -> tuple[Array, Array]:
+        """Return what each lifted action (K, D) costs, expected and at best; what is known, where it is not NaN."""
+        if known is not None and not np.isnan(known).any():
+            return known, known
+        self.refresh()
+        expected = least = np.zeros(len(lifted))
+        if self.inverse.size:
+            found = np.maximum(lifted @ self.center, 0.0)
+            squares = np.clip(linalg.row_dots(lifted @ self.inverse, lifted.astype(np.float64, copy=False)), 0.0, 1.0)
+            expected = found / np.maximum(1.0 - squares, 0.5)
+            least = found * (1.0 - np.sqrt(squares))
+        if known is None:
+            return expected, least
+        return np.where(np.isnan(known), expected, known), np.where(np.isnan(known), least, known)
+
+    def refresh(self) -> None:
+        """Make the estimate anew where enough has been learned since."""
+        count = self.evidence.count
+        if count < self.due:
+            return
+        gram = self.evidence.gram.copied()
+        ridge = float(np.trace(gram)) / max(self.evidence.weight, 1e-300)
+        self.due = count + min(max(1, int(GROWTH * count)), MOST)
+        if ridge <= 0.0:
+            return
+        gram.flat[:: len(gram) + 1] += ridge
+        half, self.center, _ = linalg.inverse(gram, ridge, self.moment)
+        linalg.mirror(half)
+        self.inverse = half
+
+    def learn(self, rows: Array, costs: Array, faded: float = 1.0) -> None:
+        """Add the costs of lifted actions, where one is NaN what it was expected to be; then fade as Σ has."""
+        unknown = np.isnan(costs)
+        if unknown.any():
+            costs = np.where(unknown, rows @ self.center, costs)
+        self.moment = faded * (self.moment + costs @ rows)
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the right-hand sides."""
+        used = [replica for replica in replicas if replica.part.moment.size]
+        if used:
+            self.moment = sum(
+                (replica.weight * replica.shift.vector(replica.part.moment) for replica in used),
+                np.zeros(len(used[0].part.moment)),
+            )
+            self.center = np.zeros(len(self.moment)) if not self.center.size else self.center
+        self.due = 1

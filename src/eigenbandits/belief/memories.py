@@ -1,0 +1,248 @@
+"""The same belief with several half-lives side by side: how well each predicts the rewards decides which is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import merging
+from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.base import Belief, Finding, Models, Rows, View
+from eigenbandits.merging import Replica
+from eigenbandits.subspace.base import Frame
+
+Array = NDArray[np.float64]
+
+# None first, then by factors of 4, so that one of them is within a factor of 2 of any in between. Shorter ones than the
+# last would ask for a factorization every few rewards.
+HALF_LIVES: tuple[float | None, ...] = (None, 2048.0, 512.0, 128.0)
+# Before any reward each memory is twice as likely as the next shorter one: that a world changes sooner claims more.
+PRIOR = 0.5 ** np.arange(1.0, len(HALF_LIVES) + 1.0)
+PRIOR /= PRIOR.sum()
+# A memory below this share of the weight holds what is no longer true, if a shorter one has the weight; when it goes on
+# from that one, it has this part of its weight, so that it takes the lead only once it has predicted better.
+OUTDATED, CLONED = 1e-3, 0.1
+# The drop of rewards that is looked for, in standard deviations, and the log-likelihood ratio that proves it.
+DROP, PROVED = 0.5, 6.0
+
+
+class Memories(Belief):
+    """One belief for each half-life; each predicts every reward before it learns it, and the likeliest is used.
+
+    Weights follow Bayes's rule, with a share of 1/t given back to all of them as at first (Herbster and Warmuth 1998;
+    van Erven, Grünwald and de Rooij 2012): over T rewards of a world that does not change this costs log T nats, and
+    after a change a memory that predicts better is the likeliest once it is ahead by some log t nats.
+
+    To predict well is not to choose well: where every choice earns 1, the shortest memory predicts best, and has
+    forgotten why. So a shorter memory takes the lead only if it is the likeliest and the leader's rewards were below
+    what the leader expected where that memory would have chosen otherwise: by a CUSUM (Page 1954) of the
+    log-likelihood ratio of rewards half a standard deviation lower, whose false alarms are at least e^PROVED such
+    rewards apart on average (Lorden 1971). Longer memories that have lost their weight by then hold what is no longer
+    true, and go on from what it knows. A longer memory takes the lead as soon as it is the likeliest.
+
+    Parameters
+    ----------
+    belief
+        The belief, such as `Ambient` or `Spectral`; its own half-life does not matter.
+    """
+
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers", "posterior", "boundary")
+    takes_scores: ClassVar[bool] = True
+    _NAMES: ClassVar[tuple[str, ...]] = tuple(f"memory_{place}" for place in range(len(HALF_LIVES)))
+    _state_names: ClassVar[tuple[str, ...]] = (*_NAMES, "weights", "leader", "drops", "learned", "restarts")
+
+    def __init__(self, belief: Ambient) -> None:
+        self.belief = belief
+        for name, half_life in zip(self._NAMES, HALF_LIVES, strict=True):
+            setattr(self, name, belief.lasting(half_life))
+        self.weights: Array = PRIOR.copy()
+        # The place of the memory that makes the choices; and for each memory, how much the leader's rewards have been
+        # below what it expected where that memory would have chosen otherwise.
+        self.leader = 0
+        self.drops: Array = np.zeros(len(HALF_LIVES))
+        self.learned = 0
+        self.restarts = 0
+        self.intercept = belief.intercept
+
+    @property
+    def members(self) -> list[Ambient]:
+        """The beliefs, the longest memory first."""
+        return [getattr(self, name) for name in self._NAMES]
+
+    def start(self, dim: int, intercept: float = 0.0) -> None:
+        """Lay out all of them."""
+        for member in self.members:
+            member.start(dim, intercept)
+
+    def take_scores(self, size: float) -> None:
+        """Tell all of them."""
+        for member in self.members:
+            member.take_scores(size)
+
+    def follow(self, frame: Frame | None) -> None:
+        """Let all of them follow the subspace."""
+        for member in self.members:
+            member.follow(frame)
+
+    def view(self, lifted: Array) -> MemoriesView:
+        """Look at the leader, with the forecasts of all."""
+        return MemoriesView([member.view(lifted) for member in self.members], self.leader)
+
+    def note(self, finding: Finding | None) -> None:
+        """Hand what a choice found to the leader, whose view it was found with."""
+        self.members[self.leader].note(finding)
+
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
+        """Weigh the memories by how well they predict the reward, then let each learn it."""
+        if not self.accepts(forecast):
+            raise ValueError("this decision was made by a policy of another kind; hand in its action vector instead.")
+        members = self.members
+        parts: list[Array | None] = [None] * len(members)
+        other = np.ones(len(members))
+        if forecast is not None:
+            said, other = forecast[: -len(members)], forecast[-len(members) :]
+            if len(said):
+                parts = list(said.reshape(len(members), -1))
+        predictions = [member.predict(action) for member in members]
+        variance = max(member.noise_variance() for member in members)
+        for member, part in zip(members, parts, strict=True):
+            member.learn(action, reward, part)
+        self.learned += 1
+        self.weights = self._weighed(predictions, reward, variance)
+        self._lead(predictions[self.leader], reward, variance, other)
+
+    def _lead(self, prediction: tuple[float, float], reward: float, variance: float, other: Array) -> None:
+        """Let a longer memory lead once it is likelier, and a shorter one if it knows better; see the class."""
+        mean, gain = prediction
+        surprise = (reward - mean) / math.sqrt(variance * (1.0 + gain))
+        drop = -DROP * surprise - 0.5 * DROP**2
+        self.drops = np.where(other > 0.0, np.maximum(self.drops + drop, 0.0), self.drops)
+        likeliest = int(self.weights.argmax())
+        proved = likeliest > self.leader and self.drops[likeliest] > PROVED
+        if likeliest < self.leader or proved:
+            self.leader, self.drops = likeliest, np.zeros(len(self.weights))
+        if proved:
+            self._restart()
+
+    def accepts(self, forecast: Array | None) -> bool:
+        """Return whether a forecast has the numbers of all members."""
+        if forecast is None:
+            return True
+        each, left = divmod(len(forecast) - len(HALF_LIVES), len(HALF_LIVES))
+        return not left and (not each or (each > 0 and self.members[0].accepts(forecast[:each])))
+
+    def _weighed(self, predictions: list[tuple[float, float]], reward: float, variance: float) -> Array:
+        """Return the weights after a reward.
+
+        The noise is the same for all, the largest that any of them has found: as a policy learns, its rewards vary
+        less, and a short memory would win by knowing that, in a world that has not changed at all.
+        """
+        logs = [
+            math.log(weight) - 0.5 * (reward - mean) ** 2 / (variance * (1.0 + gain)) - 0.5 * math.log1p(gain)
+            for weight, (mean, gain) in zip(self.weights.tolist(), predictions, strict=True)
+        ]
+        found = np.exp(np.array(logs) - max(logs))
+        share = 1.0 / (self.learned + 1.0)
+        return np.asarray((1.0 - share) * found / found.sum() + share * PRIOR)
+
+    def _restart(self) -> None:
+        """Let memories that are longer than the leader's and have no weight go on from the leader's."""
+        leader = self.leader
+        for place in range(leader):
+            if self.weights[place] < OUTDATED:
+                self.members[place].restore(self.members[leader].state())
+                # It predicts what the leader predicts.
+                self.weights[place] = CLONED * self.weights[leader]
+                self.restarts += 1
+        self.weights /= self.weights.sum()
+
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Refuse: see `Ambient.merge`."""
+        merging.refuse_faded()
+
+    def recover(self) -> None:
+        """Make everything that follows from the sums anew."""
+        for member in self.members:
+            member.recover()
+
+    def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
+        """Return what the leader says, which memory it has, and the weight of each."""
+        names = ["all" if half_life is None else f"{half_life:g}" for half_life in HALF_LIVES]
+        return self.members[self.leader].diagnostics(frame) | {
+            "memory": HALF_LIVES[self.leader],
+            "memories": dict(zip(names, self.weights.tolist(), strict=True)),
+            "memory_restarts": self.restarts,
+        }
+
+
+class MemoriesView(View):
+    """The leader's view of a decision set; its forecast says what each member said, and who would choose otherwise."""
+
+    def __init__(self, views: list[View], leader: int) -> None:
+        self.views = views
+        self.leading = leader
+        self.leader = views[leader]
+        self.allowance = self.leader.allowance
+        self.independent = self.leader.independent
+
+    def estimates(self) -> Array:
+        """Return the leader's."""
+        return self.leader.estimates()
+
+    def uppers(self) -> Array:
+        """Return the leader's."""
+        return self.leader.uppers()
+
+    def lowers(self) -> Array:
+        """Return the leader's."""
+        return self.leader.lowers()
+
+    def believer(self) -> Callable[[], Array]:
+        """Return the leader's."""
+        return self.leader.believer()
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Return the leader's."""
+        return self.leader.optimist(index)
+
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from the leader's."""
+        return self.leader.posterior(count, rng, scale)
+
+    def boundary(self, count: int, rng: np.random.Generator) -> Models:
+        """Return draws from the leader's."""
+        return self.leader.boundary(count, rng)
+
+    def best(self) -> tuple[int, float]:
+        """Return the leader's."""
+        return self.leader.best()
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Let the leader look at all parts at once."""
+        self.leader.prefetch(sizes)
+
+    def part(self, rows: slice | Rows) -> MemoriesView:
+        """Return the view through some of the actions."""
+        return MemoriesView([view.part(rows) for view in self.views], self.leading)
+
+    def finding(self, index: int) -> Finding | None:
+        """Return what the leader found, with the forecasts of all and whether each would choose another action."""
+        found = [view.finding(index) for view in self.views]
+        leading = found[self.leading] or Finding()
+        said = [one.forecast for one in found if one is not None and one.forecast is not None]
+        other = [float(int(view.estimates().argmax()) != index) for view in self.views]
+        leading.forecast = np.concatenate([*said, other])
+        return leading
+
+
+def remembering(belief: Ambient, memory: float | str | None) -> Belief:
+    """Return a belief with a half-life, or with several side by side for "auto"."""
+    if memory == "auto":
+        return Memories(belief)
+    if isinstance(memory, str):
+        raise ValueError(f"memory is {memory!r}; expected a half-life in rewards, 'auto' or None.")
+    return belief if memory is None else belief.lasting(memory)

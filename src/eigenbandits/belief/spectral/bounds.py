@@ -1,0 +1,80 @@
+"""The smallest and the largest reward, and whether they are bounds that a value may lie beyond."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.component import Component
+from eigenbandits.merging import Replica, added
+
+Array = NDArray[np.float64]
+
+
+class Bounds(Component):
+    """Where the largest reward has come more than once, it is taken for a bound, and so is the smallest.
+
+    Reaching a bound is no evidence against a value beyond it, and a reward there counts as what was expected, if that
+    was beyond (Tobin 1958).
+
+    Examples
+    --------
+    >>> bounds = Bounds()
+    >>> [bounds.note(reward) for reward in (0.0, 1.0, 1.0)]
+    [False, True, False]
+    >>> bounds.uncensored(1.0, expected=1.5), bounds.uncensored(0.0, expected=-0.5)
+    (1.5, 0.0)
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("lowest", "highest", "below", "above")
+
+    def __init__(self) -> None:
+        self.lowest = math.inf
+        self.highest = -math.inf
+        # Whether each has come more than once.
+        self.below = self.above = False
+
+    @property
+    def differ(self) -> bool:
+        """Whether any two rewards have differed."""
+        return self.lowest < self.highest
+
+    def uncensored(self, reward: float, expected: float) -> float:
+        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
+        above = reward == self.highest and self.above and expected > reward
+        below = reward == self.lowest and self.below and expected < reward
+        return expected if (above or below) and self.differ else reward
+
+    def note(self, reward: float) -> bool:
+        """Take note of a reward, and return whether it is the first that differs from the others."""
+        first = self.lowest == self.highest != reward
+        if reward >= self.highest:
+            self.highest, self.above = reward, reward == self.highest
+        if reward <= self.lowest:
+            self.lowest, self.below = reward, reward == self.lowest
+        return first
+
+    def note_many(self, rewards: Array) -> bool:
+        """Take note of many."""
+        first = False
+        for end in (float(rewards.min()), float(rewards.max())):
+            # Once more where it came more than once; how often else makes no difference.
+            for _ in range(min(2, int(np.count_nonzero(rewards == end)))):
+                first |= self.note(end)
+        return first
+
+    def merge(self, replicas: Sequence[Replica[Bounds]]) -> None:
+        """Take note of what several have seen; the reward that all of them started from is one, not many."""
+        parts = [replica.part for replica in added(replicas)]
+        shared = [replica.part for replica in replicas if replica.weight < 0]
+        self.lowest, self.highest = min(part.lowest for part in parts), max(part.highest for part in parts)
+        lows = [part for part in parts if part.lowest == self.lowest]
+        highs = [part for part in parts if part.highest == self.highest]
+        twice_low = len(lows) > 1 and all(part.lowest > self.lowest for part in shared)
+        twice_high = len(highs) > 1 and all(part.highest < self.highest for part in shared)
+        self.below = twice_low or any(part.below for part in lows)
+        self.above = twice_high or any(part.above for part in highs)

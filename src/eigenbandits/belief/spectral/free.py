@@ -1,0 +1,112 @@
+"""What the intercept and the score explain, by least squares, before anything is left to the actions themselves.
+
+Lifted rows are actions (d numbers) followed by their *free* coordinates: the intercept's κ, then the score, where there
+are such. With F the free coordinates of the rewards seen, a flat prior on their coefficients leaves to θ what the
+regression on F does not explain: X − FB and r − Fg, with B = (FᵀF)⁻¹FᵀX and g = (FᵀF)⁻¹Fᵀr.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# The prior on the score's slope is worth so many rewards, as that on the noise is (`prior.WEIGHT`). It is around one
+# standard deviation of the rewards for one of the scores: the score is right until rewards say otherwise.
+SCORE_WEIGHT = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The part of the intercept and the score.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (f, d)
+        B: how the actions learned from depend on the free coordinates.
+    levels : ndarray of shape (f,)
+        g: how their rewards do.
+    cross : ndarray of shape (f, d)
+        FᵀX.
+    covariance : ndarray of shape (f, f)
+        That of the free coefficients given θ, in units of the noise's variance: (FᵀF)⁻¹.
+    residual, freedom : float
+        The sum of squares that is left of the rewards, and its degrees of freedom.
+    expected : float
+        Where the prior on the score's slope is; 0 where there is no score, or none that is of use.
+    """
+
+    slopes: Array
+    levels: Array
+    cross: Array
+    covariance: Array
+    residual: float
+    freedom: float
+    expected: float = 0.0
+
+
+def explained(sums: Array, moment: Array, squares: float, count: float, kappa: float, score: float) -> Explained:
+    """Return the part of the free coordinates from the sums.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (f, d + f)
+        The free coordinates' rows of Σ.
+    moment : ndarray of shape (f,)
+        Theirs of b.
+    squares, count
+        Σr², and how many rewards that is, or the sum of their weights.
+    kappa, score
+        κ, and the size that one standard deviation of the scores has; 0 where there is no intercept, and no score.
+    """
+    free = len(sums)
+    dim = sums.shape[1] - free
+    cross, inner, moment = sums[:, :dim].copy(), sums[:, dim:].copy(), moment.copy()
+    level, expected = float(moment[0]) / kappa / (count or 1.0) if kappa else 0.0, 0.0
+    if score:
+        about = squares - count * level**2
+        expected = math.sqrt(about / count) if about > 1e-14 * squares else 1.0
+        inner[-1, -1] += SCORE_WEIGHT * score**2
+        moment[-1] += SCORE_WEIGHT * score * expected
+    if kappa and count < 1.0:
+        # Before there is a reward the intercept counts as known from one.
+        inner[0, 0] = kappa**2
+    covariance: Array = np.asarray(np.linalg.inv(inner), dtype=np.float64)
+    levels = covariance @ moment
+    used = free
+    if score and levels[-1] <= 0.0:
+        # A score that misleads is left out.
+        used, expected = free - 1, 0.0
+        levels = np.append(np.linalg.solve(inner[:used, :used], moment[:used]), 0.0)
+    slopes = np.zeros((free, dim))
+    slopes[:used] = np.linalg.solve(inner[:used, :used], cross[:used])
+    whole = squares + SCORE_WEIGHT * expected**2
+    residual = whole - float(levels @ moment)
+    # Where the score's prior alone is left of rewards that are all the same, rounding must not become their unit.
+    residual = residual if residual > 1e-14 * whole else 0.0
+    freedom = max(count - (kappa > 0.0), 0.0)
+    return Explained(slopes, levels, cross, covariance, residual, freedom, expected)
+
+
+def explained_rows(
+    actions: Array, free: Array, rewards: Array, count: float, kappa: float, score: float
+) -> tuple[Array, Array, float]:
+    """Return actions (n, d) and rewards (n,) once their free coordinates (n, f) have explained what they can.
+
+    All of them times the roots of the rewards' weights, of which `count` is the sum. The prior on the score's slope is
+    one more row. Returned are the rows, their rewards and the degrees of freedom.
+    """
+    sums = np.column_stack([free.T @ actions, free.T @ free])
+    known = explained(sums, free.T @ rewards, float(rewards @ rewards), count, kappa, score)
+    rows = actions - free @ known.slopes
+    left = rewards - free @ known.levels if known.residual else np.zeros(len(rewards))
+    if known.expected:
+        rows = np.concatenate([rows, -math.sqrt(SCORE_WEIGHT) * score * known.slopes[-1:]])
+        left = np.append(
+            left, math.sqrt(SCORE_WEIGHT) * (known.expected - score * known.levels[-1]) if known.residual else 0.0
+        )
+    return rows, left, known.freedom

@@ -1,0 +1,148 @@
+"""A guard over another rule: what it wants is done only where the baseline's reward is provably not lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs, merging
+from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.base import View
+from eigenbandits.merging import Replica
+from eigenbandits.rules.base import Array, Choice, Rule
+
+
+class Guard(Rule):
+    """Follow another rule where the account stays above zero for every θ in a proved set; else the baseline.
+
+    The account is Σ_s (x_s − (1 − α)b_s)ᵀθ* over all rounds so far, with x_s the action chosen and b_s the baseline's:
+    what has been earned in expectation, less a share 1 − α of what the baseline would have earned. An action x is safe
+    if the account can afford it: if min over the set of (D + x − (1 − α)b)ᵀθ ≥ 0, with D the sum so far (Kazerouni et
+    al. 2017, with the baseline's rewards unknown). Where the baseline's expected reward v is known it stands in the
+    place of bᵀθ.
+
+    Parameters
+    ----------
+    rule
+        The rule that is guarded.
+    bounds
+        The set; who owns it also teaches it.
+    alpha
+        α in [0, 1].
+    value
+        v, or None.
+    shadow
+        Choose as the baseline does, always.
+
+    References
+    ----------
+    Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy. Conservative Contextual Linear Bandits. NeurIPS 2017.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("rule", "account", "known", "lead", "kept", "agreed")
+
+    def __init__(self, rule: Rule, bounds: Ambient, alpha: float, value: float | None, shadow: bool) -> None:
+        self.rule = rule
+        self.bounds = bounds
+        self.alpha = inputs.share(alpha, "alpha")
+        self.value = None if value is None else inputs.size(value, "value", zero=True)
+        self.shadow = shadow
+        self.needs = rule.needs
+        # D, the part of the account that is known as a number, and Σ (x − b) over what the rule wanted.
+        self.account: Array = np.zeros(0)
+        self.known = 0.0
+        self.lead: Array = np.zeros(0)
+        # Rounds in which the baseline was kept to against the rule, and in which the rule wanted the same.
+        self.kept = 0
+        self.agreed = 0
+        # The decision sets about to be chosen in, and the baseline's row in each; `Guarded` lays them out.
+        self.ahead: list[tuple[Array, int]] = []
+
+    def start(self, dim: int) -> None:
+        """Lay out the set and the account for vectors of length `dim`."""
+        self.bounds.start(dim)
+        self.account, self.lead = np.zeros(dim), np.zeros(dim)
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose as the rule does where that is safe, else as the baseline does."""
+        return self._guard(self.rule.choose(view, size, rng), view, size)
+
+    def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
+        """Let the rule choose in all parts at once, then guard one after the other."""
+        starts = np.cumsum([0, *sizes]).tolist()
+        return [
+            self._guard(choice, view.part(slice(start, start + size)), size)
+            for choice, start, size in zip(self.rule.choose_many(view, sizes, rng), starts[:-1], sizes, strict=True)
+        ]
+
+    def _guard(self, choice: Choice, view: View, size: int) -> Choice:
+        actions, baseline = self.ahead.pop(0)
+        wanted = choice.index
+        if choice.chances is None:
+            safe = wanted == baseline or self.safe(actions[[wanted]], actions[baseline])[0]
+        else:
+            likely = choice.chances > 0.0
+            likely[baseline] = False
+            unsafe = np.zeros(size, dtype=bool)
+            unsafe[likely] = ~self.safe(actions[likely], actions[baseline])
+            chances = np.where(unsafe, 0.0, choice.chances)
+            if unsafe.any():
+                chances[baseline] = 0.0
+                chances[baseline] = max(1.0 - float(chances.sum()), 0.0)
+            choice.chances = chances
+            safe = not unsafe[wanted]
+        if not safe:
+            choice = Choice(baseline, view.estimate(baseline), view.believer(), view.finding(baseline), choice.chances)
+        self._enter(actions, baseline, wanted, choice.index)
+        return choice
+
+    def safe(self, actions: Array, baseline: Array) -> NDArray[np.bool_]:
+        """Return which of these actions (n, d), other than the baseline's, the account can afford."""
+        if self.shadow:
+            return np.zeros(len(actions), dtype=bool)
+        share = 1.0 - self.alpha
+        if self.value is None:
+            sums, known = self.account + actions - share * baseline, 0.0
+        else:
+            sums, known = self.account + actions, self.known - share * self.value
+        return np.asarray(self.bounds.view(sums).lowers() + known >= 0.0)
+
+    def _enter(self, actions: Array, baseline: int, wanted: int, chosen: int) -> None:
+        # New arrays: a rule's state is handed out uncopied.
+        share = 1.0 - self.alpha
+        row = actions[baseline]
+        self.lead = self.lead + actions[wanted] - row
+        if self.value is None:
+            self.account = self.account + actions[chosen] - share * row
+        elif chosen == baseline:
+            self.known += self.alpha * self.value
+        else:
+            self.account = self.account + actions[chosen]
+            self.known -= share * self.value
+        self.kept += chosen != wanted
+        self.agreed += wanted == baseline
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the accounts, and what the sets rest on."""
+        merging.refuse_unknown(self.rule)
+        self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
+        # Of vectors as they were handed in, whatever is taken off for the belief.
+        used = [Replica(replica.part, replica.weight) for replica in replicas if len(replica.part.account)]
+        if not len(self.account):
+            self.start(len(used[0].part.account))
+        for name in ("account", "known", "lead"):
+            setattr(self, name, merging.total(used, name))
+        self.kept, self.agreed = merging.count(used, "kept"), merging.count(used, "agreed")
+        self.bounds.merge([replica.inside(replica.part.bounds) for replica in used], None)
+
+    def reserve(self) -> float:
+        """Return the least that the account can hold, over the set."""
+        return float(self.bounds.view(self.account[None]).lowers()[0]) + self.known
+
+    def gain(self) -> tuple[float, float]:
+        """Return the least and the most that the rule, always followed, would have earned beyond the baseline."""
+        view = self.bounds.view(self.lead[None])
+        return float(view.lowers()[0]), float(view.uppers()[0])

@@ -1,0 +1,114 @@
+"""A rule under a budget: another rule chooses, with the price of its cost taken off the value of each action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eigenbandits import merging
+from eigenbandits.belief.base import Finding, Models, Rows, View
+from eigenbandits.belief.costs import CostEstimate
+from eigenbandits.merging import Replica
+from eigenbandits.rules.base import Array, Choice, Rule
+from eigenbandits.rules.pacer import Pacer
+
+
+class PricedView(View):
+    """A view whose values have a charge taken off; models and findings are those of the belief."""
+
+    def __init__(self, view: View, charges: Array) -> None:
+        self.view = view
+        self.charges = charges
+
+    def estimates(self) -> Array:
+        """Return the estimated values less the charges."""
+        return self.view.estimates() - self.charges
+
+    def uppers(self) -> Array:
+        """Return the optimistic values less the charges."""
+        return self.view.uppers() - self.charges
+
+    def lowers(self) -> Array:
+        """Return the least plausible values less the charges."""
+        return self.view.lowers() - self.charges
+
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return models from the posterior, whose values have the charges taken off."""
+        drawn = self.view.posterior(count, rng, scale)
+        return Models(drawn.values - self.charges, drawn.vector)
+
+    def boundary(self, count: int, rng: np.random.Generator) -> Models:
+        """Return models from the boundary, whose values have the charges taken off."""
+        drawn = self.view.boundary(count, rng)
+        return Models(drawn.values - self.charges, drawn.vector)
+
+    def believer(self) -> Callable[[], Array]:
+        """Return what gives the estimated model."""
+        return self.view.believer()
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Return what gives the most optimistic model for one action."""
+        return self.view.optimist(index)
+
+    def finding(self, index: int) -> Finding | None:
+        """Return what looking at the action has found."""
+        return self.view.finding(index)
+
+    def part(self, rows: slice | Rows) -> View:
+        """Return the view through some of the actions."""
+        return PricedView(self.view.part(rows), self.charges[rows])
+
+
+class Paced(Rule):
+    """Follow another rule, with λ times its cost taken off the value of each action; λ holds the spend at a budget.
+
+    Parameters
+    ----------
+    rule
+        The other rule.
+    pacer
+        What finds λ.
+    costs
+        What predicts costs that are not known.
+    optimistic
+        Whether the belief offers upper bounds, by which actions are then valued.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("rule", "pacer")
+
+    def __init__(self, rule: Rule, pacer: Pacer, costs: CostEstimate, optimistic: bool) -> None:
+        self.rule = rule
+        self.pacer = pacer
+        self.costs = costs
+        self.optimistic = optimistic
+        self.needs = rule.needs
+        # What is known of the costs in the sets about to be chosen in, and what the choices made are expected to cost;
+        # `Budgeted` lays out the first and takes up the second.
+        self.known: list[Array | None] = []
+        self.expected: list[float] = []
+
+    def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
+        """Choose as the rule does at the price of the moment."""
+        costs, least = self.costs.of(view.lifted, self.known.pop(0))  # type: ignore[attr-defined]
+        values = view.uppers() if self.optimistic else view.estimates()
+        charges = self.pacer.price(values, least) * least
+        late = ~self.pacer.affords(costs)
+        late[[costs.argmin(), least.argmin()]] = False
+        if late.any():
+            priced = values - charges
+            charges[late] += 4.0 * float(priced.max() - priced.min())
+        choice = self.rule.choose(PricedView(view, charges), size, rng)
+        choice.upper += float(charges[choice.index])
+        cost = float(costs[choice.index])
+        self.pacer.commit(cost, float(costs.max()))
+        self.expected.append(cost)
+        return choice
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Merge what the rule and the pacer keep, and what predicts the costs."""
+        merging.refuse_unknown(self.rule)
+        self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
+        self.pacer.merge([replica.inside(replica.part.pacer) for replica in replicas])
+        self.costs.merge([replica.inside(replica.part.costs) for replica in replicas])

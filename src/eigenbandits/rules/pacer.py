@@ -1,0 +1,174 @@
+"""A price on costs that holds the mean spend at a budget: the dual of a linear program, solved anew in every round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs, merging
+from eigenbandits.component import Component
+from eigenbandits.merging import Replica
+
+Array = NDArray[np.float64]
+# Recent decision sets that the price is found from, and steps that are kept of each.
+WINDOW, STEPS = 256, 8
+# Costs of up to this many budgets count as small.
+SMALL = 8
+# A debt or a credit of `horizon` budgets changes the price by this power of e at most.
+STEEPNESS, _LARGEST_EXPONENT = 4.0, 100.0
+# A price so much above or below that of the last step decides for or against it.
+_NUDGE = 1e-9
+
+
+class Pacer(Component):
+    """The price λ at which recent decision sets would have been paid for by the budget.
+
+    With r and c the value and the cost of each action, the best spending of b per decision over n decision sets is a
+    linear program whose dual is min over λ ≥ 0 of λb + (1/n) Σ_s max_k (r_sk − λ c_sk): given λ, each set takes the
+    action with the highest r − λc. As λ falls a set moves along the concave hull of its points (c, r), from the
+    cheapest action up; each step of the hull buys value at a rate, its slope, and is taken when λ is below it. So the
+    program is a fractional knapsack: buy the steps of all sets by descending slope until the money is spent. λ is the
+    slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
+
+    What was over- or underspent is made up for within some `horizon` decisions: b is the budget plus credit/horizon,
+    where credit is what the budget has granted so far less what was spent. Credit is kept up to `horizon` budgets, or
+    the cost of the dearest action: what buys nothing is not saved for long. Slopes may differ by orders of magnitude,
+    and what a dear step has cost should be paid back by not taking the next one like it, not by giving up cheap ones.
+    So credit or debt moves λ from where the budget alone puts it by a factor of e^(4 |credit|/(horizon · budget)) at
+    most.
+
+    Parameters
+    ----------
+    budget
+        The mean cost of a decision.
+    horizon
+        Decisions within which the spend returns to the budget.
+
+    References
+    ----------
+    Agrawal, Devanur. Linear Contextual Bandits with Knapsacks. NeurIPS 2016.
+    Li, Ye. Online Linear Programming: Dual Convergence, New Algorithms, and Regret Bounds. Operations Research 2022.
+
+    Examples
+    --------
+    >>> pacer = Pacer(budget=0.5)
+    >>> pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0]))  # a slope of 0.8/2, bought by credit only
+    0.4000000004
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (
+        "slopes",
+        "rises",
+        "bases",
+        "seen",
+        "credit",
+        "spent",
+        "count",
+        "current",
+    )
+
+    def __init__(self, budget: float, horizon: int = 50) -> None:
+        self.budget = inputs.size(budget, "budget")
+        self.horizon = inputs.whole(horizon, "horizon")
+        # The steps of recent sets, by row: their slopes and what they add to the cost of the cheapest action.
+        self.slopes: Array = np.full((WINDOW, 1), -np.inf)
+        self.rises: Array = np.zeros((WINDOW, 1))
+        self.bases: Array = np.zeros(WINDOW)
+        self.seen = 0
+        self.credit = 0.0
+        self.spent = 0.0
+        self.count = 0
+        self.current = 0.0
+
+    def price(self, values: Array, costs: Array) -> float:
+        """Take note of a decision set, and return the price at which to choose from it."""
+        self._note(values, costs)
+        filled = min(self.seen, WINDOW)
+        worth = self.slopes[:filled] > 0.0
+        slopes, rises = self.slopes[:filled][worth], self.rises[:filled][worth]
+        order = np.argsort(-slopes, kind="stable")
+        reached = float(self.bases[:filled].sum()) + rises[order].cumsum()
+        share = self.credit / (self.horizon * self.budget)
+        steady, asked = (
+            # Where everything worth buying can be bought, the price is 0.
+            float(slopes[order[place]]) if place < len(order) else 0.0
+            for place in reached.searchsorted([filled * self.budget, filled * self.budget * (1.0 + share)])
+        )
+        if steady > 0.0:
+            most = math.exp(min(STEEPNESS * abs(share), _LARGEST_EXPONENT))
+            asked = min(max(asked, steady / most), steady * most)
+        self.current = asked
+        # The last step is bought in part: where there is credit, and not where there is debt.
+        return self.current * (1.0 + (_NUDGE if self.credit <= 0.0 else -_NUDGE))
+
+    def _note(self, values: Array, costs: Array) -> None:
+        slopes, rises, base = steps(values, costs)
+        more = max(len(slopes) - self.slopes.shape[1], 0)
+        # New arrays, since state is handed out uncopied.
+        self.slopes = np.pad(self.slopes, ((0, 0), (0, more)), constant_values=-np.inf) if more else self.slopes.copy()
+        self.rises = np.pad(self.rises, ((0, 0), (0, more))) if more else self.rises.copy()
+        self.bases = self.bases.copy()
+        place, count = self.seen % WINDOW, len(slopes)
+        self.slopes[place, :count], self.slopes[place, count:] = slopes, -np.inf
+        self.rises[place, :count], self.rises[place, count:] = rises, 0.0
+        self.bases[place] = base
+        self.seen += 1
+
+    def affords(self, costs: Array) -> NDArray[np.bool_]:
+        """Return which costs may be paid now: of one above `SMALL` budgets half must be there already.
+
+        So that large costs do not follow each other by chance, and debt and credit lie evenly around 0.
+        """
+        return np.asarray((costs <= SMALL * self.budget) | (0.5 * costs <= self.credit))
+
+    def commit(self, cost: float, dearest: float) -> None:
+        """Count a decision and what it is expected to cost; credit may reach the dearest action offered."""
+        most = max(self.horizon * self.budget, dearest)
+        self.credit = min(self.credit + self.budget, most) - cost
+        self.spent += cost
+        self.count += 1
+
+    def settle(self, expected: float, cost: float) -> None:
+        """Put what a decision has cost in place of what it was expected to."""
+        self.credit -= cost - expected
+        self.spent += cost - expected
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up what was spent; the window stays that of this replica."""
+        self.credit, self.spent = (float(merging.total(replicas, name)) for name in ("credit", "spent"))
+        self.count = merging.count(replicas, "count")
+
+
+def steps(values: Array, costs: Array) -> tuple[Array, Array, float]:
+    """Return the concave hull of the points (cost, value): slopes, rises of cost, and the cost of its first point.
+
+    Slopes fall from step to step. Where there are more than `STEPS`, neighbors are joined.
+
+    Examples
+    --------
+    >>> slopes, rises, base = steps(np.array([0.2, 0.3, 1.0, 0.9]), np.array([1.0, 2.0, 3.0, 5.0]))
+    >>> slopes.tolist(), rises.tolist(), base  # the second point lies below the line from the first to the third
+    ([0.4, -0.04999999999999999], [2.0, 2.0], 1.0)
+    """
+    order = np.lexsort((-values, costs))
+    hull: list[tuple[float, float]] = []
+    for cost, value in zip(costs[order].tolist(), values[order].tolist(), strict=True):
+        if hull and cost == hull[-1][0]:
+            continue
+        while len(hull) > 1 and _below(hull[-2], hull[-1], (cost, value)):
+            hull.pop()
+        hull.append((cost, value))
+    if len(hull) > STEPS + 1:
+        hull = [hull[round(place)] for place in np.linspace(0, len(hull) - 1, STEPS + 1)]
+    points = np.array(hull)
+    rises = np.diff(points[:, 0])
+    return np.diff(points[:, 1]) / rises, rises, float(points[0, 0])
+
+
+def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Return whether a point lies on or below the line between its neighbors."""
+    return (middle[1] - first[1]) * (last[0] - first[0]) <= (last[1] - first[1]) * (middle[0] - first[0])
