@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.environments import Log, LowRank, Replay
+from eigenbandits.environments import LowRank, Replay
+from eigenbandits.offpolicy import Log
 
 
 def uniform_log(events, seed, environment=None):
@@ -115,67 +116,67 @@ def test_a_seed_is_an_order_of_the_events():
     assert len({next(replay.instance(4).rounds()).actions.tobytes() for _ in range(3)}) == 1
 
 
-def test_a_log_that_did_not_choose_evenly_is_not_replayed():
+class Best:
+    """Take the row that is worth most: a fixed policy, whose mean reward is known."""
+
+    def choose(self, actions):
+        return type("Pick", (), {"index": int(actions[:, 0].argmax())})
+
+    def learn(self, decision, reward):
+        pass
+
+
+def small_and_large_sets(events, seed, floor=None):
+    """Sets of 2 rows whose best is worth 0, and of 20 whose best is worth 1, as likely as each other.
+
+    The logger chooses evenly, or with a floor: the last row, and any row with probability ε.
+    """
+    rng = np.random.default_rng(seed)
+    sets, choices, propensities = [], [], []
+    for size in rng.choice([2, 20], events):
+        rows = np.zeros((size, 1))
+        rows[rng.integers(size)] = 1.0
+        by_chance = floor is None or rng.random() < floor
+        row = int(rng.integers(size)) if by_chance else size - 1
+        sets.append(rows)
+        choices.append(row)
+        propensities.append(1.0 / size if floor is None else floor / size + (1.0 - floor) * (row == size - 1))
+    rewards = [float(len(rows) > 2 and rows[row, 0]) for rows, row in zip(sets, choices, strict=True)]
+    return Log(sets, choices, rewards, propensities)
+
+
+@pytest.mark.parametrize("floor", [None, 0.5])
+def test_sets_of_different_sizes_count_as_often_as_they_come(floor):
+    """Live, half of the sets are large, and the best row earns ½ on average; small sets match ten times as often.
+
+    Tolerance: four standard errors of a share.
+    """
+    log = small_and_large_sets(30_000, seed=0, floor=floor)
+    replay = Replay(log, least=None if floor is None else floor / 20)
+    rewards = eb.run(Best(), replay, rounds=30_000).rewards
+    expected = 30_000 * (1 / 20 if floor is None else floor / 20)
+    assert len(rewards) == pytest.approx(expected, abs=4 * np.sqrt(expected))
+    assert rewards.mean() == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / len(rewards)))
+
+
+def test_where_all_sets_are_of_one_size_every_event_is_offered():
+    log = uniform_log(200, seed=5)
+    assert len(list(Replay(log).instance(0).rounds())) == 200
+
+
+def test_a_log_that_did_not_choose_evenly_needs_its_least_probability():
     log = Log(np.ones((2, 2, 3)), [0, 1], [1.0, 1.0], propensities=[0.9, 0.1])
-    with pytest.raises(ValueError, match="did not choose evenly"):
+    with pytest.raises(ValueError, match=r"did not choose evenly.*least=ε/K"):
         eb.run(eb.Random(seed=0), Replay(log), rounds=1)
+    with pytest.raises(ValueError, match=r"least is 0\.2, but the log holds a propensity of 0\.1"):
+        Replay(log, least=0.2)
+    with pytest.raises(ValueError, match="least is 0; expected a number above 0"):
+        Replay(log, least=0.0)
+    # With 0.1 the event of probability 0.1 is always offered, the other one in nine times.
+    counts = [len(list(Replay(log, least=0.1).instance(seed).rounds())) for seed in range(400)]
+    assert np.mean(counts) == pytest.approx(1 + 1 / 9, abs=4 * np.sqrt(1 / 9 * 8 / 9 / 400))
 
 
 def test_an_oracle_has_no_place_in_a_replay():
     with pytest.raises(ValueError, match="does not know its θ"):
         eb.run(eb.Oracle(), Replay(Log(np.ones((1, 2, 3)), [0], [1.0])), rounds=1)
-
-
-@pytest.mark.parametrize("form", ["npz", "parquet", "npy", "mapping"])
-def test_logs_are_read_from_files(form, tmp_path):
-    log = uniform_log(20, seed=4)
-    entries = {"actions": np.asarray(log.sets), "choices": log.chosen, "rewards": log.earned}
-    given: object = entries
-    if form == "npz":
-        np.savez(tmp_path / "log.npz", **entries)
-        given = tmp_path / "log.npz"
-    elif form == "npy":
-        for name, values in entries.items():
-            np.save(tmp_path / f"{name}.npy", values)
-        given = {name: str(tmp_path / f"{name}.npy") for name in entries}
-    elif form == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        import pyarrow.parquet as pq
-
-        columns = {name: values.tolist() for name, values in entries.items()}
-        pq.write_table(pyarrow.table(columns), tmp_path / "log.parquet")
-        given = tmp_path / "log.parquet"
-    found = Replay(given, shuffle=False)  # type: ignore[arg-type]
-    again = eb.run(eb.OFUL(noise=0.1), found, rounds=20)
-    once = eb.run(eb.OFUL(noise=0.1), Replay(log, shuffle=False), rounds=20)
-    np.testing.assert_array_equal(again.rewards, once.rewards)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"choices": [0, 2]}, "event 1 chose row 2 of 2"),
-        ({"choices": [0, -1]}, "choices holds -1"),
-        ({"rewards": [1.0]}, "rewards holds 1 numbers; expected 2"),
-        ({"rewards": [1.0, np.nan]}, "rewards holds nan"),
-        ({"propensities": [0.5, 0.0]}, r"outside \(0, 1\]"),
-        ({"actions": np.ones((0, 2, 3))}, "the log is empty"),
-        ({"actions": np.ones((2, 2))}, "no decision sets"),
-        ({"action": 1}, "has an entry 'action'"),
-    ],
-)
-def test_logs_that_do_not_fit_together_are_refused(change, message):
-    good = {"actions": np.ones((2, 2, 3)), "choices": [0, 1], "rewards": [1.0, 2.0]}
-    with pytest.raises(ValueError, match=message):
-        Log.of(good | change)
-
-
-def test_a_file_that_is_no_log_is_refused(tmp_path):
-    (tmp_path / "log.npz").write_bytes(b"PK\x03\x04 and then nothing")
-    with pytest.raises(ValueError, match="cut short"):
-        Replay(tmp_path / "log.npz")
-    np.savez(tmp_path / "other.npz", something=np.ones(3))
-    with pytest.raises(ValueError, match="has no entry 'actions'"):
-        Replay(tmp_path / "other.npz")
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        Replay(tmp_path / "none.npz")

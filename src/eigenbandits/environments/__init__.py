@@ -3,21 +3,20 @@
 from eigenbandits.environments.base import Environment, Instance, Round
 from eigenbandits.environments.classification import Classification, ClassificationInstance
 from eigenbandits.environments.digits import Digits
-from eigenbandits.environments.images import Images, ImagesInstance
-from eigenbandits.environments.log import Log
+from eigenbandits.environments.lists import ListInstance, ListRound, Lists
 from eigenbandits.environments.low_rank import LowRank, LowRankInstance
-from eigenbandits.environments.offpolicy import Estimate
 from eigenbandits.environments.replay import LoggedRound, Replay, ReplayInstance
+from eigenbandits.offpolicy import Log
 
 __all__ = [
     "Classification",
     "ClassificationInstance",
     "Digits",
     "Environment",
-    "Estimate",
-    "Images",
-    "ImagesInstance",
     "Instance",
+    "ListInstance",
+    "ListRound",
+    "Lists",
     "Log",
     "LoggedRound",
     "LowRank",

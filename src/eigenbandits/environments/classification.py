@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenbandits.arrays import Data, decision_set, in_blocks, open_array, open_indices
 from eigenbandits.environments.base import Round
-from eigenbandits.environments.data import Data, decision_set, in_blocks, open_array, open_indices
 from eigenbandits.environments.examples import OrderedExamples
 from eigenbandits.inputs import Array, as_action
 

@@ -6,19 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits.environments import offpolicy
 from eigenbandits.environments.base import Round
-from eigenbandits.environments.log import Log
-from eigenbandits.environments.offpolicy import Estimate
-from eigenbandits.inputs import Array, whole
-
-if TYPE_CHECKING:
-    from eigenbandits.policy import Policy
+from eigenbandits.inputs import Array, number, whole
+from eigenbandits.offpolicy import Estimate, Log, estimate
+from eigenbandits.offpolicy.propensities import Target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,22 +30,27 @@ class LoggedRound(Round):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Logged events, to learn from by replay and to judge policies by.
+    """Logged events, offered to a policy one after the other (Li et al. 2011).
 
-    *Replay* (Li et al. 2011): ``eigenbandits.run(policy, Replay(log), rounds)`` offers the policy one event after
-    the other. Where it chooses what the log chose it is told the reward, and the round counts; any other event is
-    passed over as if it had not been. If the log chose evenly and its events are independent, what the policy earns
-    is what it would have earned live. About one event in K counts, and the run ends with the log.
+    ``eigenbandits.run(policy, Replay(log), rounds)``: where the policy chooses what the log chose it is told the
+    reward, and the round counts; any other event is passed over as if it had not been. An event that the log chose with
+    probability p is offered only with probability `least`/p. Each decision set then counts with the same probability
+    Σ π(a) p(a) least/p(a) = `least`, whatever the policy π and the logger: the rounds that count are those that the
+    policy would have met live, if decision sets are independent of each other. About that share of the events counts,
+    and the run ends with the log.
 
-    *Estimates* (`value`): what a policy that no longer learns would earn on average, from all events, by their
-    propensities.
+    What a policy that no longer learns would earn, `value` estimates from all events.
 
     Parameters
     ----------
     log : Log, mapping or path
-        The events; a mapping has the entries of `Log`, a path names a .npz or Parquet file with these.
+        The events; a mapping has the entries of `Log`, a path names a file that `Log.read` takes.
     shuffle : bool
-        True gives every seed its own order of the events; False keeps that of the log.
+        True gives every seed its own order of the events; False keeps that of the log, as is right where the logger
+        learned from its rewards.
+    least : float, optional
+        A number that no probability of the logger is below, also those of rows that were not chosen: ε/K for a floor
+        ε. None is for logs that chose evenly, where it is one over the largest decision set.
 
     References
     ----------
@@ -64,20 +65,24 @@ class Replay:
     >>> actions = rng.standard_normal((400, 2, 3))
     >>> choices = rng.integers(0, 2, 400)
     >>> rewards = actions[np.arange(400), choices, 0]
-    >>> replay = eb.environments.Replay(eb.environments.Log(actions, choices, rewards))
+    >>> replay = eb.environments.Replay(eb.offpolicy.Log(actions, choices, rewards))
     >>> trace = eb.run(eb.OFUL(noise=0.1, theta_bound=1.0), replay, rounds=100, seed=0)
     >>> trace.rounds
     100
-    >>> replay.value(np.argmax(actions[:, :, 0], axis=1), "snips").value > 0.3
-    True
     """
 
     log: Log | Mapping[str, Any] | str | PathLike[str]
     shuffle: bool = True
+    least: float | None = None
 
     def __post_init__(self) -> None:
-        """Open the log."""
-        assert self.events is not None
+        """Open the log, and refuse a least probability that it contradicts."""
+        lowest = float(self.events.probabilities.min())
+        if self.least is not None and number(self.least, "least", above=0.0) > lowest * (1.0 + 1e-9):
+            raise ValueError(
+                f"least is {self.least:g}, but the log holds a propensity of {lowest:g}; expected a number that none "
+                "of the logger's probabilities is below."
+            )
 
     @cached_property
     def events(self) -> Log:
@@ -93,51 +98,30 @@ class Replay:
         return self.name
 
     def instance(self, seed: int) -> ReplayInstance:
-        """Put the events in the order of a seed; only for logs that chose evenly."""
-        if not self.events.uniform:
-            raise ValueError(
-                "this log did not choose evenly, so replaying it would favour what it liked; "
-                "estimate the value of a policy by its propensities: Replay(log).value(policy)."
-            )
-        return ReplayInstance(self, seed)
+        """Put the events in the order of a seed."""
+        return ReplayInstance(self, seed, self._least())
 
     def value(
         self,
-        target: Policy | Callable[[Array], ArrayLike] | ArrayLike,
+        target: Target,
         method: str = "dr",
         *,
         model: Callable[[Array], ArrayLike] | None = None,
         clip: float | None = None,
-        draws: int = 100,
     ) -> Estimate:
-        """Estimate the mean reward of a policy that no longer learns.
+        """Estimate the mean reward here of a policy that no longer learns; see `offpolicy.estimate`."""
+        return estimate(self.events, target, method, model=model, clip=clip)
 
-        Parameters
-        ----------
-        target : Policy, callable or array
-            Whom to judge: a policy, held as it is at every event and left untouched; a function that gives the
-            probability of each row of a decision set; an array (n,) of chosen rows, or (n, K) of probabilities.
-        method : {"dr", "ips", "snips", "direct"}
-            Doubly robust; inverse propensity; the same, normalised by the sum of its weights; or the reward model
-            alone, which is as biased as the model is.
-        model : callable, optional
-            Gives the expected reward of each row of a decision set, for "dr" and "direct". None fits a ridge
-            regression to the log, each half of it judged by the model of the other.
-        clip : float, optional
-            A limit on the importance weights: less variance for some bias.
-        draws : int
-            Choices drawn at each event to learn the probabilities of a policy that chooses at random.
-
-        Returns
-        -------
-        Estimate
-
-        References
-        ----------
-        Dudík, Langford, Li. Doubly Robust Policy Evaluation and Learning. ICML 2011.
-        Swaminathan, Joachims. The Self-Normalized Estimator for Counterfactual Learning. NeurIPS 2015.
-        """
-        return offpolicy.estimate(self.events, target, method, model, clip, draws)
+    def _least(self) -> float:
+        if self.least is not None:
+            return self.least
+        if self.events.uniform:
+            return 1.0 / int(self.events.sizes.max())
+        raise ValueError(
+            "this log did not choose evenly, and does not tell how unlikely the rows were that it did not choose; hand "
+            "in a number that none of their probabilities is below, Replay(log, least=ε/K) for a log with a floor ε, "
+            "or estimate what a policy is worth: Replay(log).value(policy)."
+        )
 
 
 class ReplayInstance:
@@ -148,16 +132,19 @@ class ReplayInstance:
     environment : Replay
         The events.
     seed : int
-        At least 0.
+        At least 0; it also decides which events are offered.
+    least : float
+        As for `Replay`.
     """
 
     structure = None
     action_bound = None
     theta_bound = 1.0
 
-    def __init__(self, environment: Replay, seed: int) -> None:
+    def __init__(self, environment: Replay, seed: int, least: float) -> None:
         self.environment = environment
         self.seed = whole(seed, "seed", least=0)
+        self.least = least
         log = environment.events
         self.basis: Array = np.zeros((log.decision_set(0).shape[1], 0))
         self.noise = float(log.earned.max() - log.earned.min()) / 2.0
@@ -175,8 +162,11 @@ class ReplayInstance:
     def rounds(self) -> Iterator[LoggedRound]:
         """Start from the first event; the stream ends with the log."""
         log = self.environment.events
-        order = np.random.default_rng(self.seed).permutation(len(log)) if self.environment.shuffle else range(len(log))
-        for event in map(int, order):
+        rng = np.random.default_rng(self.seed)
+        order = rng.permutation(len(log)) if self.environment.shuffle else np.arange(len(log))
+        # Whether an event is offered does not depend on what the policy will choose, so that it can be drawn before.
+        offered = rng.random(len(log)) * log.probabilities[order] < self.least * (1.0 + 1e-9)
+        for event in order[offered].tolist():
             chosen = int(log.chosen[event])
             values = np.full(log.sizes[event], np.nan)
             values[chosen] = log.earned[event]

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.environments.data import Data, decision_set, open_array, open_indices, open_numbers
+from eigenbandits.arrays import Data, decision_set, open_array, open_indices, open_numbers
 from eigenbandits.inputs import Array
+from eigenbandits.offpolicy import log_files
 
-Sets = NDArray[Any] | Sequence[NDArray[Any]]
+
+@runtime_checkable
+class Sets(Protocol):
+    """Decision sets by number: an array (n, K, d), one mapped from disk, or anything that makes them when asked."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def __getitem__(self, event: int, /) -> Any:
+        """The decision set (K, d) of one event."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,24 +35,26 @@ class Log:
     Parameters
     ----------
     actions : array of shape (n, K, d), sequence of n arrays (Kᵢ, d), or path
-        The decision set of each event; the path of a .npy file is mapped from disk.
+        The decision set of each event; the path of a .npy file is mapped from disk. An object with a `shape` of three
+        numbers and an item for each event is asked for the sets one by one, so that they need not fit into memory.
     choices : array of shape (n,), or path
         The row that was chosen.
     rewards : array of shape (n,), or path
         What it earned.
     propensities : array of shape (n,), or path, optional
-        The probability with which it was chosen. None says that every row was equally likely.
+        The probability with which it was chosen: `Decision.propensity`, for a log of this library's policies. None
+        says that every row was equally likely.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenbandits.environments import Log
+    >>> from eigenbandits.offpolicy import Log
     >>> log = Log(np.ones((3, 2, 4)), choices=[0, 1, 1], rewards=[0.0, 1.0, 0.0])
     >>> len(log), log.uniform, log.probabilities
     (3, True, array([0.5, 0.5, 0.5]))
     """
 
-    actions: Data | Sequence[Any]
+    actions: Data | Sequence[Any] | Sets
     choices: Data
     rewards: Data
     propensities: Data | None = None
@@ -52,7 +63,7 @@ class Log:
         """Open the files and refuse what does not fit together."""
         if len(self.sets) == 0:
             raise ValueError("the log is empty; expected at least one event.")
-        if any(np.ndim(actions) != 2 for actions in self.sets[:1]):
+        if np.ndim(self.sets[0]) != 2:
             raise ValueError("actions holds no decision sets; expected an array of shape (events, choices, dimension).")
         count = len(self.sets)
         open_numbers(self.rewards, "rewards", count)
@@ -66,16 +77,32 @@ class Log:
             raise ValueError("propensities holds a number outside (0, 1]; expected the probability of each choice.")
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Log:
-        """Read a log from a .npz or a Parquet file with the columns actions, choices, rewards and propensities."""
-        file = Path(path)
-        try:
-            found = _read_parquet(file) if file.suffix == ".parquet" else dict(np.load(file, allow_pickle=False))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"there is no file {file}; expected a log in .npz or Parquet form.") from None
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{file} cannot be read as a log, or is cut short ({error}).") from error
-        return cls.of(found, str(file))
+    def read(cls, path: str | PathLike[str], vectors: Callable[[Mapping[str, Any]], ArrayLike] | None = None) -> Log:
+        """Read a log from a file: .npz or .parquet with its entries, or else the dsjson of Vowpal Wabbit.
+
+        In dsjson every line is an event. Its reward is its cost with the sign changed. Lines that carry no decision
+        (late rewards without their event) and those marked `_skipLearn` are passed over.
+
+        Parameters
+        ----------
+        path
+            The file.
+        vectors
+            For dsjson: gives the decision set (K, d) of an event from its context, the object under "c" with the
+            features of each action in the list "_multi" and those that all of them share beside it. None makes a
+            column of every feature in the file, those of the actions first and then those that are shared, in
+            alphabetical order: numbers as they are, words and switches as 0 or 1, what begins with "_" left out, as
+            Vowpal Wabbit does. Words with many values make many columns; embed them yourself then. A list of numbers
+            that is all that each action has, as `write` leaves it, is its vector.
+        """
+        return cls.of(log_files.read(Path(path), vectors), str(path))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the log to a .npz, .parquet or .dsjson file, whole or not at all.
+
+        Vowpal Wabbit learns from the last: ``vw --dsjson --cb_explore_adf -d <path>``.
+        """
+        log_files.write(self, Path(path))
 
     @classmethod
     def of(cls, log: Log | Mapping[str, Any] | str | PathLike[str], what: str = "the log") -> Log:
@@ -94,17 +121,26 @@ class Log:
 
     @cached_property
     def sets(self) -> Sets:
-        """The decision sets: one array, mapped from disk if a path was given, or a list of arrays."""
-        if isinstance(self.actions, Sequence) and not isinstance(self.actions, str):
-            return [np.asarray(actions) for actions in self.actions]
-        return open_array(self.actions, "actions")
+        """The decision sets: one array, mapped from disk if a path was given, a list of arrays, or what makes them."""
+        given: Any = self.actions
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            return [np.asarray(actions) for actions in given]
+        if isinstance(given, Sets) and len(getattr(given, "shape", ())) == 3:
+            return given
+        return open_array(given, "actions")
+
+    @property
+    def shape(self) -> tuple[int, int, int] | None:
+        """The numbers n, K and d where every event offered as many rows, and they are held together; else None."""
+        shape = getattr(self.sets, "shape", None)
+        return None if shape is None else (shape[0], shape[1], shape[2])
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many rows each event offered."""
-        if isinstance(self.sets, np.ndarray):
-            return np.full(len(self.sets), self.sets.shape[1])
-        return np.array([len(actions) for actions in self.sets])
+        if self.shape is not None:
+            return np.full(len(self.sets), self.shape[1])
+        return np.array([len(self.sets[event]) for event in range(len(self.sets))])
 
     @cached_property
     def chosen(self) -> NDArray[np.int64]:
@@ -137,13 +173,3 @@ class Log:
     def decision_set(self, event: int) -> Array:
         """Return what one event offered, of shape (K, d)."""
         return decision_set(self.sets[event])
-
-
-def _read_parquet(path: Path) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    found = {name: table[name].to_numpy() for name in table.column_names if name != "actions"}
-    if "actions" in table.column_names:
-        found["actions"] = [np.array(rows, dtype=np.float64) for rows in table["actions"].to_pylist()]
-    return found
