@@ -2,5 +2,5 @@
 
 from importlib.util import find_spec
 
-# Their modules cannot even be imported without it; tests/networks says so where it is skipped.
-collect_ignore = [] if find_spec("torch") else ["src/eigenbandits/networks"]
+# Their modules cannot even be imported without it; tests/papers/lale2019/networks says so where it is skipped.
+collect_ignore = [] if find_spec("torch") else ["src/eigenbandits/papers/lale2019/networks"]

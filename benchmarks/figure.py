@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-# Shape and fill, not colour, tell the groups apart: the figure must survive a black-and-white printer.
+# Shape and fill, not color, tell the groups apart: the figure must survive a black-and-white printer.
 STYLES = {
     "ours": {"marker": "o", "markerfacecolor": "black", "label": "eigenbandits"},
     "plain": {"marker": "s", "markerfacecolor": "white", "label": "plain NumPy or BLAS"},

@@ -108,7 +108,7 @@ METHODS: dict[str, Entry] = {
         "ProjectedThompson, rank known",
         "ours",
         _ours(lambda s: eb.ProjectedThompson(noise=NOISE, rank=s.rank, seed=0)),
-        "estimates propensities with 100 draws in every round",
+        "draws 100 models in every round, for propensities",
     ),
     "oful": Entry("OFUL", "ours", _ours(lambda s: eb.OFUL(noise=NOISE, seed=0))),
     "oful-compiled": Entry(
@@ -126,11 +126,9 @@ METHODS: dict[str, Entry] = {
         "LinTS",
         "ours",
         _ours(lambda s: eb.LinTS(noise=NOISE, seed=0)),
-        "estimates propensities with 100 draws in every round",
+        "draws 100 models in every round, for propensities",
     ),
-    "lints-bare": Entry(
-        "LinTS, no propensities", "ours", _ours(lambda s: eb.LinTS(noise=NOISE, propensity_draws=0, seed=0))
-    ),
+    "lints-bare": Entry("LinTS, no propensities", "ours", _ours(lambda s: eb.LinTS(noise=NOISE, samples=1, seed=0))),
     "soful": Entry("SOFUL, sketch of 20", "ours", _ours(lambda s: eb.SOFUL(noise=NOISE, seed=0))),
     "cbscfd": Entry("CBSCFD, sketch of 20", "ours", _ours(lambda s: eb.CBSCFD(noise=NOISE, seed=0))),
     "pslb-streaming": Entry(

@@ -268,7 +268,7 @@ def test_without_numba_a_sentence_says_how_to_get_it(monkeypatch):
 
 
 def test_results_are_told_apart_in_the_lab(back):
-    from eigenbandits.lab import provenance
+    from eigenbandits.lab.experiments import provenance
 
     compiled.use(False)
     plain = provenance.code_fingerprint()

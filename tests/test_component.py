@@ -6,14 +6,14 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.belief import Ambient, Both, Projected
 from eigenbandits.component import Component
-from eigenbandits.rules import EpsilonBest, Optimism, Thompson
+from eigenbandits.rules import InverseGap, Optimism, Thompson
 from eigenbandits.subspace import PCA, Known, Whole
 
 
 def test_a_representation_shows_what_differs_from_the_defaults():
     assert repr(Optimism()) == "Optimism()"
-    assert repr(EpsilonBest()) == "EpsilonBest()"
-    assert repr(EpsilonBest(0.3)) == "EpsilonBest(epsilon=0.3)"
+    assert repr(InverseGap()) == "InverseGap()"
+    assert repr(InverseGap(0.3)) == "InverseGap(gamma=0.3)"
     assert repr(Thompson(0.5)) == "Thompson(scale=0.5)"
     assert repr(eb.OFUL(noise=0.1)) == "OFUL(noise=0.1)"
     assert repr(eb.LinUCB(multiplier=2.0, seed=3)) == "LinUCB(multiplier=2.0, seed=3)"
@@ -21,7 +21,7 @@ def test_a_representation_shows_what_differs_from_the_defaults():
     composed = eb.Policy(Whole(), Ambient(0.1), Optimism())
     assert repr(composed) == "Policy(subspace=Whole(), belief=Ambient(noise=0.1), rule=Optimism())"
     # A whole number is not the same default as a number, a switch not the same as either.
-    assert repr(EpsilonBest(1)) == "EpsilonBest(epsilon=1.0)"
+    assert repr(InverseGap(1)) == "InverseGap(gamma=1.0)"
 
 
 def test_parameters_are_given_back_as_they_were_given():

@@ -84,8 +84,9 @@ def test_the_flagship_says_what_it_has_learned():
 @pytest.mark.parametrize(
     ("shapes", "signal", "wanted"),
     [
-        ({"0": 0.9, "1": 0.1}, 0.5, "the power 0 (weight 90%): every direction is as likely to pay as any other"),
+        ({"0": 0.9, "1": 0.1}, 0.5, "the power 0 (weight 90%): every direction is as likely to matter as any other"),
         ({"0": 0.1, "2": 0.9}, 0.5, "half the variance is expected to have 1/4 of the squared weight"),
+        ({"0": 0.1, "cut": 0.9}, 0.5, "cuts the spectrum (weight 90%): every direction that stands out"),
         ({"0": 0.1, "2": 0.9}, 0.25, "it takes some 16 rewards to tell actions apart"),
         ({"0": 0.1, "2": 0.9}, 2.0, "one reward says much about an action"),
     ],

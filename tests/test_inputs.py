@@ -69,7 +69,6 @@ def test_what_is_wrong_with_a_set_is_said_in_words():
         "actions has shape (1, 1, 1); expected two axes, (number of vectors, dimension).": [[[1.0]]],
         "actions has vectors of length 0; expected at least one number in each.": [[], []],
         "actions has vectors of length 3; this policy has seen vectors of length 2.": [[1.0, 2.0, 3.0]],
-        "actions has masked entries; expected numbers only.": np.ma.masked_array([[1.0, 2.0]], [[False, True]]),
     }
     for message, actions in expectations.items():
         with pytest.raises(ValueError, match="actions") as caught:
@@ -130,6 +129,7 @@ def test_a_fraction_is_a_number():
         ([1.0], "reward is [1.0]; expected one finite number."),
         (np.ones(1), "reward is array([1.]); expected one finite number."),
         (1j, "reward is 1j; expected one finite number."),
+        (np.ma.masked, "reward is masked; expected one finite number."),
     ],
 )
 @pytest.mark.filterwarnings("error")
@@ -157,6 +157,28 @@ def test_rewards_of_a_batch():
     ]:
         with pytest.raises(ValueError, match=match):
             inputs.as_rewards(rewards, 2)
+
+
+def test_what_may_be_chosen():
+    for good in ([True, False, True], np.array([True, False, True]), [2, 0], (0, 2), np.array([0, 2], dtype=np.uint8)):
+        assert inputs.as_allowed(good, 3).tolist() == [0, 2]
+    for bad, message in [
+        ([False] * 3, "allowed excludes every action; expected at least one that may be chosen."),
+        ([], "allowed excludes every action; expected at least one that may be chosen."),
+        ([True] * 2, "allowed is a mask of 2; expected 3, one for each action."),
+        ([0, 3], "allowed holds the index 3; expected indices from 0 to 2."),
+        ([-1], "allowed holds the index -1; expected indices from 0 to 2."),
+        # Read as indices, a mask of whole numbers would allow the first two actions.
+        ([1, 0, 1], "allowed holds the index 1 more than once; expected each once, or a mask of True and False."),
+        ([0.0, 1.0], "allowed is [0.0, 1.0]; expected a mask of 3 truth values, or indices."),
+        (1, "allowed is 1; expected a mask of 3 truth values, or indices."),
+    ]:
+        with pytest.raises(ValueError, match="allowed") as caught:
+            inputs.as_allowed(bad, 3)
+        assert str(caught.value) == message
+    assert inputs.as_allowed_many(None, [2, 3]) == [None, None]
+    with pytest.raises(ValueError, match=r"^allowed for decision set 1 holds the index 3; "):
+        inputs.as_allowed_many([None, [3]], [2, 3])
 
 
 def test_numbers_as_parameters():

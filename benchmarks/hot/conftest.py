@@ -23,7 +23,7 @@ POLICIES: dict[str, Callable[[], eb.Policy]] = {
     "pslb-projected": lambda: eb.PSLB(noise=NOISE, rank=4, intersect=False, seed=0),
     "projected-ts": lambda: eb.ProjectedThompson(noise=NOISE, rank=4, seed=0),
     "oful": lambda: eb.OFUL(noise=NOISE, seed=0),
-    "lints": lambda: eb.LinTS(noise=NOISE, propensity_draws=0, seed=0),
+    "lints": lambda: eb.LinTS(noise=NOISE, samples=1, seed=0),
     "soful": lambda: eb.SOFUL(noise=NOISE, seed=0),
 }
 SIZES = {"d100-K10": Size(100, 10), "d500-K10": Size(500, 10), "d100-K1000": Size(100, 1_000)}

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits import belief, compiled, environments, features, rules, subspace, theory
+from eigenbandits import belief, compiled, environments, features, offpolicy, rules, subspace, theory
 from eigenbandits.algorithms import (
     CBRAP,
     CBSCFD,
@@ -18,16 +18,22 @@ from eigenbandits.algorithms import (
     Oracle,
     ProjectedThompson,
     Random,
+    SquareCB,
 )
+from eigenbandits.budgeted import Budgeted
+from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.files import load
-from eigenbandits.lab.run import Trace, run
-from eigenbandits.policy import Decision, Policy
+from eigenbandits.fitting import fit
+from eigenbandits.guarded import Guarded
+from eigenbandits.lab.experiments.run import Trace, run
+from eigenbandits.lists import ListDecision
+from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
 
 if TYPE_CHECKING:
-    from eigenbandits.auditing import Audit, audit
-    from eigenbandits.lab.experiment import Experiment
+    from eigenbandits.lab.experiments.experiment import Experiment
+    from eigenbandits.lab.studies.audit import Audit, audit
 
 __version__ = "0.1.0"
 
@@ -38,6 +44,7 @@ __all__ = [
     "PSLB",
     "SOFUL",
     "Audit",
+    "Budgeted",
     "Decision",
     "Diagnostics",
     "EigenTS",
@@ -45,12 +52,15 @@ __all__ = [
     "EpsilonGreedy",
     "Experiment",
     "Greedy",
+    "Guarded",
     "LinTS",
     "LinUCB",
+    "ListDecision",
     "Oracle",
     "Policy",
     "ProjectedThompson",
     "Random",
+    "SquareCB",
     "Structure",
     "Trace",
     "audit",
@@ -58,7 +68,9 @@ __all__ = [
     "compiled",
     "environments",
     "features",
+    "fit",
     "load",
+    "offpolicy",
     "rules",
     "run",
     "subspace",
@@ -69,13 +81,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the lab and the audit only when they are asked for: choosing and learning need none of them."""
     if name == "Experiment":
-        from eigenbandits.lab.experiment import Experiment
+        from eigenbandits.lab.experiments.experiment import Experiment
 
         return Experiment
     if name in ("Audit", "audit"):
-        from eigenbandits import auditing
+        from eigenbandits.lab.studies import audit
 
-        return getattr(auditing, name)
+        return getattr(audit, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

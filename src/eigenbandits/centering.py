@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.merging import Shift
 
 Array = NDArray[np.float64]
 KINDS = ("none", "mean", "set", "differences")
@@ -64,7 +65,7 @@ class Centering(Component):
         """Fix the dimension, the intercept's κ and, for "mean", the reference at the first vectors seen."""
         self.dim = actions.shape[1]
         if self.kind in ("mean", "set"):
-            self.intercept = _size(actions) if intercept is None else intercept
+            self.intercept = size_of(actions) if intercept is None else intercept
         self.reference = _large_mean(actions) if self.around_mean else None
 
     def lift(self, actions: Array) -> tuple[Array, Array | None]:
@@ -81,6 +82,10 @@ class Centering(Component):
         self.refuse_bare_vectors()
         return self._lifted(vectors, self.reference)
 
+    def lift_around(self, vectors: Array, centers: Array) -> Array:
+        """Return vectors (n, d) whose decision sets had the means (n, d)."""
+        return self._lifted(vectors, centers)
+
     def refuse_bare_vectors(self) -> None:
         """Say what to do instead, where a vector without its decision set has no meaning."""
         if self.by_set:
@@ -88,6 +93,13 @@ class Centering(Component):
                 "this policy centers each decision set on its own mean, so a bare vector has no meaning; "
                 "hand in the Decision that choose() gave."
             )
+
+    def shift_from(self, other: Centering) -> Shift:
+        """Return what makes the rows that another replica lifted ours: each fixed its reference and κ at a start."""
+        zero = np.zeros(self.dim or 0)
+        theirs, ours = (zero if one.reference is None else one.reference for one in (other, self))
+        offset = np.asarray(theirs - ours, dtype=np.float64)
+        return Shift(offset if offset.any() else None, other.intercept, self.intercept)
 
     def _lifted(self, actions: Array, center: Array | None) -> Array:
         if not self.intercept:
@@ -101,7 +113,7 @@ class Centering(Component):
         return lifted
 
 
-def _size(vectors: Array) -> float:
+def size_of(vectors: Array) -> float:
     """Return the root of the mean squared norm, or 1 where there is none."""
     return math.sqrt(float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)) or 1.0
 

@@ -85,15 +85,22 @@ def _prior(found: Mapping[str, Any]) -> Iterator[str]:
     if not shapes or not widths:
         return
     if not found.get("rewards_learned"):
-        yield "No reward has come yet: every power of the spectrum is as likely as any other."
+        yield "No reward has come yet: every shape of the prior is as likely as any other."
         return
-    power = max(shapes, key=lambda name: float(shapes[name]))
-    favored = f"The rewards favor a prior that follows the spectrum to the power {power} (weight {shapes[power]:.0%})"
-    half = 2.0 ** float(power)
-    if half == 1.0:
-        yield f"{favored}: every direction is as likely to pay as any other."
+    shape = max(shapes, key=lambda name: float(shapes[name]))
+    weight = f"(weight {shapes[shape]:.0%})"
+    if shape == "cut":
+        yield (
+            f"The rewards favor a prior that cuts the spectrum {weight}: every direction that stands out of the noise "
+            "is as likely to matter as any other, and the rest hardly matter."
+        )
     else:
-        yield f"{favored}: a direction with half the variance is expected to have 1/{half:g} of the squared weight."
+        favored = f"The rewards favor a prior that follows the spectrum to the power {shape} {weight}"
+        half = 2.0 ** float(shape)
+        if half == 1.0:
+            yield f"{favored}: every direction is as likely to matter as any other."
+        else:
+            yield f"{favored}: a direction with half the variance is expected to have 1/{half:g} of the squared weight."
     signal, noise = float(widths["signal"]), float(widths["noise"])
     words = f"Signal {signal:.2g}, noise {noise:.2g}, both learned as standard deviations of a reward"
     if signal >= noise:

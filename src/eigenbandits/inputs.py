@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from eigenbandits import conversion
+
 Array = NDArray[np.float64]
 
 # The sizes that double precision can work with here. The largest number ever formed is an entry of B^{-1/2}NNᵀB^{-1/2},
@@ -24,7 +26,7 @@ _DTYPES = {"float64": np.dtype(np.float64), "float32": np.dtype(np.float32)}
 def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: str = "float64") -> Array:
     """Return a decision set as a finite array of shape (K, d), K at least 1, in float64 or, where asked, float32.
 
-    Anything that NumPy can view as an array is taken: lists, data frames, torch tensors on the CPU.
+    Anything that NumPy can view as an array is taken: lists, data frames, columns of lists, torch tensors on the CPU.
     """
     if type(actions) is np.ndarray and actions.dtype is _DTYPES[dtype] and actions.flags.c_contiguous:
         if actions.ndim == 2 and actions.size and actions.shape[1] == dim:
@@ -60,7 +62,9 @@ def as_reward(reward: Any) -> float:
         return reward
     try:
         # float() would also read words, and arrays of one number.
-        if not isinstance(reward, float | int) and (isinstance(reward, str | bytes) or np.ndim(reward) != 0):
+        if not isinstance(reward, float | int) and (
+            isinstance(reward, str | bytes) or np.ndim(reward) != 0 or np.ma.is_masked(reward)
+        ):
             raise TypeError(type(reward).__name__)
         value = float(reward)
     except (TypeError, ValueError, OverflowError) as error:
@@ -78,6 +82,62 @@ def as_rewards(rewards: Any, count: int) -> Array:
     if array.ndim != 1 or array.shape[0] != count:
         raise ValueError(f"rewards has shape {array.shape}; expected ({count},), one for each action.")
     return _finite(array, "rewards")
+
+
+def as_scores(scores: Any, count: int, *, what: str = "scores") -> Array:
+    """Return a vector of finite scores, one for each of `count` actions."""
+    array = _as_numbers(scores, what)
+    if array.ndim != 1 or array.shape[0] != count:
+        raise ValueError(f"{what} has shape {array.shape}; expected ({count},), one for each action.")
+    return _finite(array, what)
+
+
+def as_allowed(allowed: Any, count: int, *, what: str = "allowed") -> NDArray[np.intp]:
+    """Return which of `count` actions may be chosen, as their indices in ascending order, at least one.
+
+    Examples
+    --------
+    >>> as_allowed([True, False, True], 3), as_allowed([2, 0], 3)
+    (array([0, 2]), array([0, 2]))
+    """
+    array = conversion.to_array(allowed, what)
+    if array.ndim == 1 and array.dtype == bool:
+        if len(array) != count:
+            raise ValueError(f"{what} is a mask of {len(array)}; expected {count}, one for each action.")
+        found = np.flatnonzero(array)
+    elif array.ndim == 1 and (array.dtype.kind in "iu" or not array.size):
+        found = np.sort(array.astype(np.intp))
+        if len(found) and not 0 <= found[0] <= found[-1] < count:
+            bad = found[0] if found[0] < 0 else found[-1]
+            raise ValueError(f"{what} holds the index {bad}; expected indices from 0 to {count - 1}.")
+        # Also what becomes of a mask of zeros and ones, which must not be read as the indices 0 and 1.
+        again = np.flatnonzero(found[1:] == found[:-1])
+        if len(again):
+            raise ValueError(
+                f"{what} holds the index {found[again[0]]} more than once; expected each once, or a mask of True and "
+                "False."
+            )
+    else:
+        raise ValueError(f"{what} is {_shown(allowed)}; expected a mask of {count} truth values, or indices.")
+    if not len(found):
+        raise ValueError(f"{what} excludes every action; expected at least one that may be chosen.")
+    return found
+
+
+def as_allowed_many(allowed: Any, counts: list[int]) -> list[NDArray[np.intp] | None]:
+    """Return the same for each of many decision sets, and None for those of which all may be chosen."""
+    if allowed is None:
+        return [None] * len(counts)
+    try:
+        given = list(allowed)
+    except TypeError:
+        raise ValueError(f"allowed is {_shown(allowed)}; expected one entry for each decision set, or None.") from None
+    if len(given) != len(counts):
+        raise ValueError(f"allowed has {len(given)} entries; expected {len(counts)}, one for each decision set.")
+    return [
+        None if one is None else as_allowed(one, count, what=f"allowed for decision set {place}")
+        for place, (one, count) in enumerate(zip(given, counts, strict=True))
+    ]
 
 
 def number(value: Any, name: str, *, above: float | None = None, least: float | None = None) -> float:
@@ -110,6 +170,14 @@ def probability(value: Any, name: str) -> float:
     return result
 
 
+def share(value: Any, name: str) -> float:
+    """Return a parameter that lies between 0 and 1, both included."""
+    result = number(value, name, least=0.0)
+    if result > 1.0:
+        raise ValueError(f"{name} is {result:g}; expected a number from 0 to 1.")
+    return result
+
+
 def whole(value: Any, name: str, *, least: int = 1) -> int:
     """Return a parameter that is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -131,14 +199,8 @@ def _shown(value: Any) -> str:
 
 
 def _as_numbers(value: Any, what: str, dtype: str = "float64") -> Array:
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(f"{what} has masked entries; expected numbers only.")
-    try:
-        array = np.asarray(value)
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
-        raise ValueError(f"{what} cannot be read as an array of numbers: {reason}.") from error
-    if array.dtype == object or array.dtype.kind not in "fiub":
+    array = conversion.to_array(value, what)
+    if array.dtype.kind not in "fiub":
         raise ValueError(f"{what} holds {array.dtype.name} values; expected real numbers in rows of equal length.")
     if dtype == "float32" and array.dtype != np.float32 and array.size:
         # Before they are rounded, which would make infinity or nothing of what does not fit.

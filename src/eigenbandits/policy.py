@@ -1,103 +1,30 @@
-"""Policy and Decision: the one loop that every algorithm shares."""
+"""Policy: the one loop that every algorithm shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, lists
 from eigenbandits.belief.base import Belief
 from eigenbandits.centering import Centering
-from eigenbandits.component import Component
+from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
+from eigenbandits.layout import Layout
+from eigenbandits.lists import ListDecision
+from eigenbandits.replicas import merge
 from eigenbandits.rules.base import Choice, Rule
+from eigenbandits.scoring import Prior, Scoring
 from eigenbandits.subspace.base import Subspace
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """A choice made by a policy; hand it back with its reward, now or later.
-
-    Attributes
-    ----------
-    index
-        Which row of the decision set was chosen.
-    action
-        The row itself.
-    round
-        The policy's round, from 1.
-    estimate
-        The estimated value of the action.
-    upper
-        The optimistic (or sampled) value that won.
-    propensity
-        The probability with which the action was chosen, where the rule is randomised.
-    lifted
-        The row that the choice was made on, as the belief sees it: centered, and with an intercept where there is one.
-    forecast
-        What the belief said of the decision, where it learns from its own forecasts.
-    """
-
-    index: int
-    action: Array
-    round: int
-    estimate: float
-    upper: float
-    propensity: float | None = None
-    lifted: Array | None = field(default=None, repr=False)
-    forecast: Array | None = field(default=None, repr=False)
-    _model: Callable[[], Array] | None = field(default=None, repr=False)
-
-    # By hand: one is made in every round, and the __init__ of a frozen dataclass takes four times as long.
-    def __init__(
-        self,
-        index: int,
-        action: Array,
-        round: int,
-        estimate: float,
-        upper: float,
-        propensity: float | None = None,
-        lifted: Array | None = None,
-        forecast: Array | None = None,
-        _model: Callable[[], Array] | None = None,
-    ) -> None:
-        fields = self.__dict__
-        fields["index"] = index
-        fields["action"] = action
-        fields["round"] = round
-        fields["estimate"] = estimate
-        fields["upper"] = upper
-        fields["propensity"] = propensity
-        fields["lifted"] = lifted
-        fields["forecast"] = forecast
-        fields["_model"] = _model
-
-    @property
-    def model(self) -> Array:
-        """The model θ̃ (d,) that the choice followed, computed when asked for."""
-        if self._model is None:
-            raise ValueError("this decision carries no model; only decisions that come from choose() do.")
-        # A copy, since what stands behind it may be the belief's own; an intercept is no part of θ̃.
-        return np.array(self._model()[: len(self.action)])
-
-    @property
-    def projection(self) -> Array | None:
-        """The projection P̃ (d, d) that belongs to the model, computed when asked for.
-
-        Where the rule is "joint" and the ambient set has not decided alone; else None.
-        """
-        found: Callable[[], Array] | None = getattr(self._model, "projection", None)
-        return None if found is None else found()
-
-
-class Policy(Component):
+class Policy(Layout):
     """A subspace, a belief and a rule, joined into something that chooses and learns.
 
     Parameters
@@ -126,7 +53,9 @@ class Policy(Component):
     >>> policy.learn(decision, 0.5)
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("dim", "round", "centering", "subspace", "belief", "rule", "rng")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("dim", "round", "centering", "scoring", "subspace", "belief", "rule", "rng"),
+    )
 
     def __init__(
         self,
@@ -150,6 +79,7 @@ class Policy(Component):
         center: str = "none",
         seed: int | None = None,
         dtype: str = "float64",
+        prior: Prior | None = None,
     ) -> None:
         self.dtype = inputs.one_of(dtype, "dtype", ("float64", "float32"))
         self.centering = Centering(center)
@@ -164,6 +94,9 @@ class Policy(Component):
                 f"{type(rule).__name__} needs {' and '.join(missing)}, but {type(belief).__name__} offers only "
                 f"{', '.join(belief.offers)}."
             )
+        if prior is not None and not belief.takes_scores:
+            raise self._no_scores(belief)
+        self.scoring = Scoring(prior)
         self.subspace = subspace
         self.belief = belief
         self.rule = rule
@@ -174,10 +107,18 @@ class Policy(Component):
     def observe(self, vectors: ArrayLike) -> None:
         """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
         array = inputs.as_actions(vectors, self.dim, what="vectors", dtype=self.dtype)
-        self._start(array)
+        if self.dim is None:
+            self._start(array)
         self.subspace.observe(array, self.centering.center_of(array))
 
-    def choose(self, actions: ArrayLike, observe: bool = True) -> Decision:
+    def choose(
+        self,
+        actions: ArrayLike,
+        observe: bool = True,
+        *,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+    ) -> Decision:
         """Choose one row of a decision set (K, d); K may differ from round to round.
 
         Parameters
@@ -187,25 +128,36 @@ class Policy(Component):
         observe
             Whether the subspace takes note of the actions; False leaves it as it is, for replays and for hosts that
             have shown it enough.
+        allowed
+            Which rows may be chosen, as a mask of K truth values or as row numbers; all of them by default. The
+            others, sold out or seen already, still show the subspace where the actions lie.
+        scores
+            What a ranker that is there already says of each action, higher for better, in any unit: rewards are taken
+            to follow it, and what they say beyond it is learned. From the first call on, or never.
         """
         array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
-        if not observe:
-            self._refuse_unseen()
-        if self.dim is None:
-            self._start(array)
-        lifted, center = self.centering.lift(array)
-        subspace, belief = self.subspace, self.belief
-        if observe:
-            subspace.observe(array, center)
-        belief.follow(subspace.frame())
-        view = belief.view(lifted)
-        choice = self.rule.choose(view, array.shape[0], self.rng)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        ranks = self.scoring.read(array, scores)
+        lifted, belief = self._show(array, ranks, observe), self.belief
+        # What may not be chosen ends here: to the belief and the rule, the rows that are left are the decision set.
+        rows = lifted if kept is None else lifted[kept]
+        view = belief.view(rows)
+        choice = self.rule.choose(view, rows.shape[0], self.rng)
         estimate = view.estimate(choice.index)
         belief.note(choice.finding)
+        if kept is not None:
+            choice.spread(kept, len(array))
         self.round += 1
         return self._decision(choice, array, lifted, estimate, self.round)
 
-    def choose_many(self, decision_sets: Iterable[ArrayLike], observe: bool | Sequence[bool] = True) -> list[Decision]:
+    def choose_many(
+        self,
+        decision_sets: Iterable[ArrayLike],
+        observe: bool | Sequence[bool] = True,
+        *,
+        allowed: Iterable[ArrayLike | None] | None = None,
+        scores: Iterable[ArrayLike] | None = None,
+    ) -> list[Decision]:
         """Choose one row of each of many independent decision sets, all against the belief as it is now.
 
         The same as choosing in one after the other without learning in between, but that the subspace sees all of
@@ -217,6 +169,10 @@ class Policy(Component):
             Arrays (K, d), of which K may differ; or one array (n, K, d).
         observe
             As for `choose`, for all of them or one for each.
+        allowed
+            As for `choose`, one for each; None for a set of which every row may be chosen.
+        scores
+            As for `choose`, one array for each.
 
         Returns
         -------
@@ -230,28 +186,105 @@ class Policy(Component):
         shown = [observe] * len(arrays) if isinstance(observe, bool) else list(observe)
         if len(shown) != len(arrays):
             raise ValueError(f"observe has {len(shown)} entries; expected {len(arrays)}, one for each decision set.")
+        kept = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
+        ranks = self.scoring.read_many(arrays, scores)
         if not arrays:
             return []
         if not any(shown):
             self._refuse_unseen()
-        self._start(arrays[0])
-        rows, centers = zip(*(self.centering.lift(array) for array in arrays), strict=True)
+        if self.scoring.used is None:
+            self._settle(arrays[0], ranks[0])
+        lifted, centers = zip(*map(self.lift, arrays, ranks), strict=True)
         for array, center, seen in zip(arrays, centers, shown, strict=True):
             if seen:
                 self.subspace.observe(array, center)
         self.belief.follow(self.subspace.frame())
+        rows = [one if left is None else one[left] for one, left in zip(lifted, kept, strict=True)]
         view = self.belief.view(np.concatenate(rows))
-        sizes = [len(array) for array in arrays]
+        sizes = [len(one) for one in rows]
         choices = self.rule.choose_many(view, sizes, self.rng)
         estimates = view.estimates()
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         decisions = []
-        for choice, array, lifted, start in zip(choices, arrays, rows, starts, strict=True):
+        for choice, array, whole, left, start in zip(choices, arrays, lifted, kept, starts, strict=True):
             self.belief.note(choice.finding)
             self.round += 1
             estimate = float(estimates[start + choice.index])
-            decisions.append(self._decision(choice, array, lifted, estimate, self.round))
+            if left is not None:
+                choice.spread(left, len(array))
+            decisions.append(self._decision(choice, array, whole, estimate, self.round))
         return decisions
+
+    def choose_list(
+        self,
+        actions: ArrayLike,
+        count: int,
+        observe: bool = True,
+        *,
+        examination: str | Sequence[float] = "all",
+        diversity: float = 0.0,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+    ) -> ListDecision:
+        """Choose `count` distinct rows of a decision set (K, d), in order.
+
+        Parameters
+        ----------
+        actions, observe, allowed, scores
+            As for `choose`.
+        count
+            How many, at most as many as may be chosen.
+        examination
+            What the user looks at: "all" of the list; "cascade", each item until the first click; or the probability
+            of each position, above 0, which the best actions get the highest of. `learn` goes by it.
+        diversity
+            What an action is worth beyond its value, in units of the reward, for each nat that it adds to
+            log det(I + S), S the cosines of the list's actions: log 2 if it is unlike all others, log 1.5 if it is a
+            copy of one; see `lists.LogDeterminant`.
+        """
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        kept = np.arange(len(array)) if allowed is None else inputs.as_allowed(allowed, len(array))
+        order = lists.Order.read(count, len(kept), examination, diversity)
+        lifted = self._show(array, self.scoring.read(array, scores), observe)
+        rows = lifted[kept]
+        found = lists.choose(order, self.rule, self.belief.view(rows), rows[:, : array.shape[1]], self.rng)
+        self.round += 1
+        decisions = []
+        for choice, estimate in found:
+            self.belief.note(choice.finding)
+            choice.spread(kept, len(array))
+            decisions.append(self._decision(choice, array, lifted, estimate, self.round))
+        return ListDecision(tuple(decisions), order.examination)
+
+    def probabilities(
+        self, actions: ArrayLike, *, allowed: ArrayLike | None = None, scores: ArrayLike | None = None
+    ) -> Array:
+        """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned.
+
+        A rule without chance is certain of one action. Where models are drawn, the probabilities are those which the
+        models drawn now lead to, and differ from call to call; their mean is the rule's own.
+
+        Parameters
+        ----------
+        actions, allowed, scores
+            As for `choose`.
+
+        Examples
+        --------
+        >>> import eigenbandits as eb
+        >>> eb.EpsilonGreedy(epsilon=0.2, seed=0).probabilities([[1.0, 0.0], [0.0, 1.0]]).round(3).tolist()
+        [0.9, 0.1]
+        """
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        lifted = self._show(array, self.scoring.read(array, scores), observe=False)
+        rows = lifted if kept is None else lifted[kept]
+        before = self.rule.state()
+        choice = self.rule.choose(self.belief.view(rows), len(rows), self.rng)
+        self.rule.restore(before)
+        if kept is not None:
+            choice.spread(kept, len(array))
+        return choice.certain(len(array)) if choice.chances is None else choice.chances
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()
@@ -263,36 +296,70 @@ class Policy(Component):
             choice.index, action, round_, estimate, choice.upper, choice.propensity, row, said, choice.model
         )
 
-    def learn(self, action: Decision | ArrayLike, reward: float) -> None:
-        """Take in the reward of a decision, or of an action vector (d,); the order does not matter."""
+    def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
+        """Take in the reward of a decision, or of an action vector (d,) and its score; the order does not matter.
+
+        Of a list: the reward of each item, or the position of the only click, the first being 0, or None for no click.
+        """
+        if isinstance(action, ListDecision):
+            self.learn_many([action], [reward])
+            return
         value = inputs.as_reward(reward)
         forecast = None
         if isinstance(action, Decision):
             lifted, forecast = self._lifted(action), action.forecast
         else:
-            lifted = self._bare(inputs.as_action(action, self.dim, dtype=self.dtype))
+            vector = inputs.as_action(action, self.dim, dtype=self.dtype)
+            lifted = self.lift_vectors(vector[None], None if score is None else [score])[0]
         try:
             self.belief.learn(lifted, value, forecast)
         except BaseException:
             self.belief.recover()
             raise
 
-    def learn_many(self, actions: Sequence[Decision] | ArrayLike, rewards: ArrayLike) -> None:
-        """Take in a batch: (n, d) action vectors, or n decisions, and n rewards."""
-        if _are_decisions(actions):
+    def learn_many(
+        self,
+        actions: Sequence[Decision] | Sequence[ListDecision] | ArrayLike,
+        rewards: ArrayLike | Sequence[Any],
+        *,
+        scores: ArrayLike | None = None,
+    ) -> None:
+        """Take in a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
+        actions, rewards = lists.flat(actions, rewards)
+        if lists.are(actions, Decision):
             values = inputs.as_rewards(rewards, len(actions))
             lifted = np.array([self._lifted(decision) for decision in actions])
             forecasts = [decision.forecast for decision in actions]
         else:
             array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
             values = inputs.as_rewards(rewards, len(array))
-            lifted = self._bare(array)
+            lifted = self.lift_vectors(array, scores)
             forecasts = None
         try:
             self.belief.learn_many(lifted, values, forecasts)
         except BaseException:
             self.belief.recover()
             raise
+
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments; a part that was given by a word, by that word."""
+        return {name: getattr(self, f"{name}_name", value) for name, value in super().params().items()}
+
+    def merge(self, others: Iterable[Policy], base: Policy | None = None) -> None:
+        """Take in what other replicas of this policy have seen and learned, as if one process had.
+
+        Sums and counts add up exactly, and everything else follows from them: the subspace is found and the posterior
+        made anew. Sketches and streaming subspaces are joined within their own error. Decisions that are still waiting
+        for their rewards belong to the replica that made them. Refused replicas leave this policy as it was.
+
+        Parameters
+        ----------
+        others
+            Policies made with the same arguments, but for the seed.
+        base
+            The snapshot that this policy and the others started from, if they did: what it knows is counted once.
+        """
+        merge(self, list(others), base)
 
     def diagnostics(self) -> Diagnostics:
         """Return what the policy knows about itself: rank, spectrum, noise, warnings, and a summary in sentences.
@@ -312,55 +379,3 @@ class Policy(Component):
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("policies are not pickled: use policy.save(path) and eigenbandits.load(path).")
-
-    def _lifted(self, decision: Decision) -> Array:
-        """Return the row that a decision was made on."""
-        action, row = decision.action, decision.lifted
-        if row is None or row is action:
-            # Made by hand, or with nothing taken off: as good as its vector.
-            made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
-            return self._bare(action if made else inputs.as_action(action, self.dim, dtype=self.dtype))
-        vector = inputs.as_action(action, self.dim, dtype=self.dtype) if len(action) != self.dim else action
-        if self.dim is None:
-            if self.centering.around_mean:
-                raise ValueError("this decision was made by another policy; hand in its action vector instead.")
-            self._start(vector[None])
-        length = self.centering.lifted_dim
-        if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
-            # Made by choose(), which has checked it, and unchanged since.
-            return row
-        if np.shape(row) != (length,):
-            raise ValueError("this decision was made by a policy that centers in another way; hand in its own.")
-        return inputs.as_action(row, length, what="the decision's lifted row")
-
-    def _bare(self, vectors: Array) -> Array:
-        """Return a vector, or many, as the belief sees them, in double precision."""
-        self.centering.refuse_bare_vectors()
-        if self.dim is None:
-            self._start(np.atleast_2d(vectors))
-        return self.centering.lift_vectors(vectors).astype(np.float64, copy=False)
-
-    def _refuse_unseen(self) -> None:
-        if not self.subspace.ready:
-            raise ValueError(
-                "observe is False, but the subspace has seen no vectors yet; show it some with observe() first."
-            )
-
-    def _start(self, array: Array) -> None:
-        if self.dim is not None:
-            return
-        parts: tuple[Component, ...] = (self.centering, self.subspace, self.belief)
-        fresh = [part.state() for part in parts]
-        try:
-            self.centering.start(array, self.belief.intercept)
-            self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
-            self.belief.start(self.centering.lifted_dim, self.centering.intercept)
-        except BaseException:
-            for part, state in zip(parts, fresh, strict=True):
-                part.restore(state)
-            raise
-        self.dim = array.shape[1]
-
-
-def _are_decisions(actions: object) -> TypeGuard[Sequence[Decision]]:
-    return isinstance(actions, Sequence) and len(actions) > 0 and all(isinstance(one, Decision) for one in actions)

@@ -57,7 +57,7 @@ def test_the_three_axes(policy, subspace, belief, rule):
         (eb.LinTS, {"noise": 0.1, "scale": -1.0}, "scale is -1"),
         (eb.SOFUL, {"noise": 0.1, "size": 0}, "size is 0; expected a whole number"),
         (eb.CBSCFD, {"noise": 0.1, "radius": "paper"}, "radius is 'paper'; expected one of 'logdet'"),
-        (eb.EpsilonGreedy, {"epsilon": 1.5}, "epsilon is 1.5; expected a probability"),
+        (eb.EpsilonGreedy, {"epsilon": 1.5}, "epsilon is 1.5; expected a number from 0 to 1"),
         (eb.Oracle, {"theta": [np.nan, 1.0]}, "theta holds nan"),
     ],
 )

@@ -40,8 +40,13 @@ def _parts(dim: int) -> Options:
 # listed is made with no arguments.
 NEEDS: dict[type[eb.Policy], Callable[[int], Options]] = {
     eb.Policy: _parts,
+    eb.Budgeted: lambda dim: {"policy": eb.EigenUCB(center="none", seed=0), "budget": 1.0},
     eb.CBRAP: lambda dim: {"noise": NOISE, "rank": min(3, dim)},
     eb.CBSCFD: lambda dim: {"noise": NOISE, "size": 3},
+    eb.Guarded: lambda dim: {
+        **{"policy": eb.EigenUCB(center="none", seed=0), "baseline": 0, "alpha": 0.5},
+        **{"noise": NOISE, "theta_bound": 1.0},
+    },
     eb.LinTS: lambda dim: {"noise": NOISE},
     eb.OFUL: lambda dim: {"noise": NOISE},
     eb.Oracle: lambda dim: {"theta": truth(dim)},
@@ -58,11 +63,24 @@ VARIANTS: list[tuple[type[eb.Policy], str, Options]] = [
     (eb.EigenUCB, "set", {"center": "set"}),
     (eb.EigenUCB, "differences", {"center": "differences"}),
     (eb.EigenUCB, "noise", {"noise": NOISE}),
+    (eb.EigenUCB, "prior", {"prior": 1.0}),
+    (eb.EigenUCB, "prior-auto", {"prior": 1.0, "memory": "auto"}),
+    (eb.EigenUCB, "prior-set", {"prior": 1.0, "center": "set"}),
+    (eb.EigenUCB, "prior-differences", {"prior": 1.0, "center": "differences", "dtype": "float32"}),
+    (eb.EigenTS, "prior", {"prior": 1.0}),
     (eb.EigenUCB, "float32", {"dtype": "float32"}),
+    (eb.EigenUCB, "memory", {"memory": 16.0}),
+    (eb.EigenUCB, "auto", {"memory": "auto"}),
+    (eb.OFUL, "memory", {"memory": 16.0}),
+    (eb.EigenUCB, "randomized", {"rule": "randomized", "floor": 0.05}),
     (eb.EigenUCB, "certified", {"certified": True, "noise": NOISE, "theta_bound": 1.0, "center": "none"}),
+    (eb.Budgeted, "ceiling", {"ceiling": 2.0, "horizon": 8}),
+    (eb.Guarded, "shadow", {"shadow": True}),
+    (eb.Guarded, "value", {"value": 0.5}),
     (eb.PSLB, "rank", {"rank": 2}),
     (eb.PSLB, "exact", {"rank": 2, "rule": "exact"}),
     (eb.PSLB, "exact-set", {"rank": 2, "rule": "exact", "center": "set"}),
+    (eb.PSLB, "randomized", {"rank": 2, "rule": "randomized"}),
     (eb.PSLB, "sampled", {"rank": 2, "rule": "sampled", "samples": 30}),
     (eb.PSLB, "sampled-projected", {"rank": 2, "rule": "sampled", "samples": 30, "intersect": False}),
     (eb.PSLB, "general", {"rank": 2, "radius": "general"}),
@@ -135,6 +153,21 @@ class Case:
         """Whether decision sets are read in single precision, so that seven digits are all there is."""
         return self.options.get("dtype") == "float32"
 
+    @property
+    def forgets(self) -> bool:
+        """Whether rewards fade, so that replicas cannot be merged."""
+        return self.options.get("memory") is not None
+
+    @property
+    def follows_a_draw(self) -> bool:
+        """Whether every choice is the favorite of a model that was drawn."""
+        return self.kind in (eb.LinTS, eb.EigenTS, eb.ProjectedThompson) and not self.options.get("floor")
+
+    @property
+    def left_to_chance(self) -> bool:
+        """Whether some choices follow no model at all."""
+        return self.kind in (eb.Random, eb.EpsilonGreedy, eb.SquareCB) or bool(self.options.get("floor"))
+
     def takes(self, option: str) -> bool:
         return option in inspect.signature(self.kind.__init__).parameters
 
@@ -148,7 +181,9 @@ class Case:
         options |= {name: value for name, value in more.items() if self.takes(name)}
         if options.get("rank", "auto") not in ("auto", None):
             options["rank"] = min(options["rank"], dim)
-        return self.kind(seed=seed, **options)
+        if self.takes("seed"):
+            options["seed"] = seed
+        return self.kind(**options)
 
 
 CASES = [Case(kind) for kind in discovered()] + [Case(*variant) for variant in VARIANTS]

@@ -8,6 +8,12 @@ from tests.checks.play import assert_same, decision_sets, reward
 import eigenbandits as eb
 
 
+def column_of_lists(actions):
+    column = np.empty(len(actions), dtype=object)
+    column[:] = actions.tolist()
+    return column
+
+
 def read_only(actions):
     copy = actions.copy()
     copy.flags.writeable = False
@@ -25,6 +31,8 @@ KINDS = {
     "backwards": lambda actions: actions[::-1, ::-1].copy()[::-1, ::-1],
     "big endian": lambda actions: actions.astype(">f8"),
     "read only": read_only,
+    "objects": lambda actions: actions.astype(object),
+    "a column of lists": column_of_lists,
 }
 
 

@@ -18,13 +18,15 @@ def subspace_of(policy):
 def test_a_view_is_a_pure_reading(case):
     policy = case.make(seed=3)
     play(policy, decision_sets(count=12))
-    lifted, _ = policy.centering.lift(case.read(next(decision_sets(seed=2))))
+    actions = case.read(next(decision_sets(seed=2)))
+    lifted, _ = policy.lift(actions, policy.scoring.read(actions))
     policy.belief.follow(policy.subspace.frame())
     before = to_bytes(policy)
     view, rng = policy.belief.view(lifted), np.random.default_rng(0)
     asked = {
         "estimates": lambda: (view.estimates(), view.believer()()),
         "uppers": lambda: (view.best(), view.best_exact(), view.uppers(), view.optimist(0)(), view.optimist_exact(1)()),
+        "lowers": lambda: view.lowers(),
         "posterior": lambda: view.posterior(5, rng).vector(2),
         "boundary": lambda: view.boundary(5, rng).vector(2),
         "joint": lambda: (view.best_joint(), view.optimist_joint(0)()),

@@ -120,8 +120,10 @@ def test_the_unit_of_the_actions_does_not_matter(case, scale):
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_the_best_action_is_found_at_any_scale(case, scale):
     """Five fixed actions in three dimensions, almost no noise: after a while the best is chosen, and kept to."""
-    if case.kind in (eb.Random, eb.Greedy):
+    if case.kind in (eb.Random, eb.Greedy) or case.options.get("shadow"):
         pytest.skip("this policy does not explore by design")
+    if "prior" in case.options:
+        pytest.skip("a scorer that misleads is tested rarely, by design")
     actions = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.7, 0.7, 0], [0.5, 0.5, 0.6]])
     theta = np.array([0.1, 0.2, 0.9]) / scale
     best = int((actions @ theta).argmax())

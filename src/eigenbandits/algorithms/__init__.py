@@ -3,7 +3,7 @@
 from eigenbandits.algorithms.eigen import EigenTS, EigenUCB
 from eigenbandits.algorithms.linear import CBRAP, CBSCFD, OFUL, SOFUL, LinTS, LinUCB
 from eigenbandits.algorithms.pslb import PSLB, ProjectedThompson
-from eigenbandits.algorithms.simple import EpsilonGreedy, Greedy, Oracle, Random
+from eigenbandits.algorithms.simple import EpsilonGreedy, Greedy, Oracle, Random, SquareCB
 
 __all__ = [
     "CBRAP",
@@ -20,4 +20,5 @@ __all__ = [
     "Oracle",
     "ProjectedThompson",
     "Random",
+    "SquareCB",
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from eigenbandits.algorithms.words import optimistic
 from eigenbandits.belief import Belief, MixtureSet, Spectral
+from eigenbandits.belief.memories import HALF_LIVES, remembering
 from eigenbandits.policy import Policy
-from eigenbandits.rules import Optimism, Thompson
+from eigenbandits.rules import Thompson
+from eigenbandits.rules.floor import floored
+from eigenbandits.scoring import Prior
 from eigenbandits.subspace import PCA, Spectrum, Subspace
 
 
@@ -20,12 +24,25 @@ class EigenUCB(Policy):
         which is at least one posterior standard deviation; see `belief.Spectral`.
     center
         "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
+    memory
+        Half-life in rewards, for a world that changes: after so many further rewards, a reward weighs half, and so does
+        a decision set for the subspace. "auto" finds out from the rewards which of several half-lives predicts them
+        best (`belief.Memories`); None forgets nothing.
+    prior
+        A scorer to start from: a θ₀, a number for the θ₀ that has it everywhere, or a function that gives the scores
+        (K,) of actions (K, d). Scores that come with the actions are given to `choose` instead
+        (docs/howto/scores.md). A function cannot be saved to a file.
     certified
         Choose by a confidence set that is proved to hold for all rounds at once, in the place of the posterior; needs
         `noise` and `theta_bound`, and costs regret (docs/certified.md).
     theta_bound, delta
         For `certified`: S ≥ ‖θ*‖ (intercept included where actions are centered), and δ, the probability that the set
         may fail, ever.
+    rule
+        "optimism", or "randomized": among the actions that may still be the best, with known probabilities that favor
+        the most promising; see `rules.RandomizedOptimism`.
+    floor
+        ε: with this probability any action, evenly, so that each has a propensity of at least ε/K; see `rules.Floor`.
     dtype
         "float32" reads decision sets in single precision; see `Policy`.
     seed
@@ -47,26 +64,34 @@ class EigenUCB(Policy):
         noise: float | None = None,
         width: float = 1.0,
         center: str = "mean",
+        memory: float | str | None = None,
+        prior: Prior | None = None,
         certified: bool = False,
         theta_bound: float | None = None,
         delta: float = 0.01,
+        rule: str = "optimism",
+        floor: float = 0.0,
         dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.width = width
         self.center = center
+        self.prior = prior
         self.certified = certified
         self.theta_bound = theta_bound
         self.delta = delta
+        self.rule_name = rule
+        self.floor = floor
         self.seed = seed
-        subspace: Subspace = Spectrum()
-        belief: Belief = Spectral(noise, width)
+        self.memory = memory
+        subspace: Subspace = spectrum(memory)
+        belief: Belief = remembering(Spectral(noise, width), memory)
         if certified:
             if noise is None or theta_bound is None:
                 raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
             subspace, belief = PCA(), MixtureSet(noise, theta_bound, delta)
-        self._compose(subspace, belief, Optimism(), center=center, seed=seed, dtype=dtype)
+        self._compose(subspace, belief, optimistic(rule, floor), center=center, seed=seed, dtype=dtype, prior=prior)
 
 
 class EigenTS(Policy):
@@ -74,12 +99,13 @@ class EigenTS(Policy):
 
     Parameters
     ----------
-    noise, center, dtype, seed
+    noise, center, memory, prior, floor, dtype, seed
         As for `EigenUCB`.
     width
         Factor on the posterior's standard deviation.
-    propensity_draws
-        Models that estimate the probability of each choice; 0 leaves it out.
+    samples
+        Models drawn in each round: the choice is the favorite of one of them, and its propensity the share that favor
+        it; 1 leaves propensities out. See `rules.Thompson`.
     """
 
     def __init__(
@@ -88,14 +114,26 @@ class EigenTS(Policy):
         noise: float | None = None,
         width: float = 1.0,
         center: str = "mean",
-        propensity_draws: int = 100,
+        memory: float | str | None = None,
+        prior: Prior | None = None,
+        samples: int = 100,
+        floor: float = 0.0,
         dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.width = width
         self.center = center
-        self.propensity_draws = propensity_draws
+        self.prior = prior
+        self.samples = samples
+        self.floor = floor
         self.seed = seed
-        rule = Thompson(width, propensity_draws)
-        self._compose(Spectrum(), Spectral(noise, width), rule, center=center, seed=seed, dtype=dtype)
+        rule = floored(Thompson(width, samples), floor)
+        self.memory = memory
+        belief = remembering(Spectral(noise, width), memory)
+        self._compose(spectrum(memory), belief, rule, center=center, seed=seed, dtype=dtype, prior=prior)
+
+
+def spectrum(memory: float | str | None) -> Spectrum:
+    """Return the subspace, which forgets with the same half-life; for "auto" with the longest of those tried."""
+    return Spectrum(memory=HALF_LIVES[1] if isinstance(memory, str) else memory)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from eigenbandits.algorithms.words import optimistic
 from eigenbandits.belief import Ambient, Projected, Sketched
+from eigenbandits.belief.memories import remembering
 from eigenbandits.policy import Policy
 from eigenbandits.rules import Optimism, Thompson
+from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import RandomProjection, Whole
 
 
@@ -21,6 +24,8 @@ class OFUL(Policy):
         al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
     rank
         m for "paper".
+    memory, rule, floor
+        As for `EigenUCB`; with a memory nothing is proved of the radius.
     dtype
         "float32" reads decision sets in single precision; see `Policy`.
 
@@ -39,7 +44,10 @@ class OFUL(Policy):
         delta: float = 0.01,
         radius: str = "logdet",
         rank: int | None = None,
+        memory: float | str | None = None,
         center: str = "none",
+        rule: str = "optimism",
+        floor: float = 0.0,
         dtype: str = "float64",
         seed: int | None = None,
     ) -> None:
@@ -51,9 +59,12 @@ class OFUL(Policy):
         self.radius = radius
         self.rank = rank
         self.center = center
+        self.rule_name = rule
+        self.floor = floor
         self.seed = seed
-        belief = Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank)
-        self._compose(Whole(), belief, Optimism(), center=center, seed=seed, dtype=dtype)
+        self.memory = memory
+        belief = remembering(Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank), memory)
+        self._compose(Whole(), belief, optimistic(rule, floor), center=center, seed=seed, dtype=dtype)
 
 
 class LinUCB(Policy):
@@ -65,6 +76,8 @@ class LinUCB(Policy):
         The factor on ‖x‖_{Z⁻¹}, often written α.
     ridge, center, seed
         As for `PSLB`.
+    memory, rule, floor
+        As for `EigenUCB`.
 
     References
     ----------
@@ -72,14 +85,25 @@ class LinUCB(Policy):
     """
 
     def __init__(
-        self, *, multiplier: float = 1.0, ridge: float = 1.0, center: str = "none", seed: int | None = None
+        self,
+        *,
+        multiplier: float = 1.0,
+        ridge: float = 1.0,
+        memory: float | str | None = None,
+        center: str = "none",
+        rule: str = "optimism",
+        floor: float = 0.0,
+        seed: int | None = None,
     ) -> None:
         self.multiplier = multiplier
+        self.memory = memory
         self.ridge = ridge
         self.center = center
+        self.rule_name = rule
+        self.floor = floor
         self.seed = seed
-        belief = Ambient(0.0, ridge=ridge, radius=multiplier)
-        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)
+        belief = remembering(Ambient(0.0, ridge=ridge, radius=multiplier), memory)
+        self._compose(Whole(), belief, optimistic(rule, floor), center=center, seed=seed)
 
 
 class LinTS(Policy):
@@ -91,8 +115,8 @@ class LinTS(Policy):
         As for `PSLB`.
     scale
         Width of the posterior; None takes the noise R, the Bayesian posterior for Gaussian noise.
-    propensity_draws
-        Models that estimate the probability of each choice; 0 leaves it out.
+    memory, samples, floor
+        As for `EigenTS`.
 
     References
     ----------
@@ -105,18 +129,23 @@ class LinTS(Policy):
         noise: float,
         scale: float | None = None,
         ridge: float = 1.0,
-        propensity_draws: int = 100,
+        memory: float | str | None = None,
+        samples: int = 100,
+        floor: float = 0.0,
         center: str = "none",
         seed: int | None = None,
     ) -> None:
         self.noise = noise
         self.scale = scale
         self.ridge = ridge
-        self.propensity_draws = propensity_draws
+        self.memory = memory
+        self.samples = samples
+        self.floor = floor
         self.center = center
         self.seed = seed
-        rule = Thompson(scale, propensity_draws)
-        self._compose(Whole(), Ambient(noise, ridge=ridge), rule, center=center, seed=seed)
+        rule = floored(Thompson(scale, samples), floor)
+        belief = remembering(Ambient(noise, ridge=ridge), memory)
+        self._compose(Whole(), belief, rule, center=center, seed=seed)
 
 
 class CBRAP(Policy):

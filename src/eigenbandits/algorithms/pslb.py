@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from eigenbandits import inputs
+from eigenbandits.algorithms.words import EVERY_FORM, optimistic
 from eigenbandits.belief import Ambient, Belief, Both, Projected
 from eigenbandits.policy import Policy
-from eigenbandits.rules import ExactOptimism, JointOptimism, Optimism, Rule, SampledOptimism, Thompson
+from eigenbandits.rules import Thompson
+from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import PCA, Streaming, Subspace
 from eigenbandits.theory import Structure
 
@@ -56,8 +56,11 @@ class PSLB(Policy):
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or "joint"
         over projections and models together, as line 9 of Algorithm 1 has it: `Decision.projection` gives P̃. Of the
         intersection, "joint" takes C_m exactly; of C_d the value that it grants the action, where that is lower.
+        "randomized" leaves some choices to chance, with known probabilities, as for `EigenUCB`.
     samples
         Models drawn in each round, for "sampled".
+    floor
+        As for `EigenUCB`.
     anytime
         Spend δ over the rounds, so that the sets hold for all of them at once; see `belief.Projected`.
     subspace
@@ -101,6 +104,7 @@ class PSLB(Policy):
         ambient_radius: str | float = "logdet",
         rule: str = "optimism",
         samples: int = 1000,
+        floor: float = 0.0,
         anytime: bool = False,
         subspace: str = "pca",
         refresh: str = "lazy",
@@ -121,11 +125,13 @@ class PSLB(Policy):
         self.ambient_radius = ambient_radius
         self.rule_name = rule
         self.samples = samples
+        self.floor = floor
         self.anytime = anytime
         self.subspace_name = inputs.one_of(subspace, "subspace", ("pca", "streaming"))
         self.refresh = refresh
         self.seed = seed
-        self._compose(self._subspace(), self._belief(), _rule(rule, samples), center=center, seed=seed, dtype=dtype)
+        chosen = optimistic(rule, floor, EVERY_FORM, samples)
+        self._compose(self._subspace(), self._belief(), chosen, center=center, seed=seed, dtype=dtype)
 
     def _subspace(self) -> Subspace:
         if self.subspace_name == "streaming":
@@ -144,10 +150,6 @@ class PSLB(Policy):
         rank = None if self.rank == "auto" else int(self.rank)
         return Both(projected, Ambient(*known, self.ambient_radius, self.action_bound, rank))
 
-    def params(self) -> dict[str, Any]:
-        """Return the constructor's arguments; rule and subspace by their words, since the attributes are the parts."""
-        return super().params() | {"rule": self.rule_name, "subspace": self.subspace_name}
-
 
 class ProjectedThompson(Policy):
     """Thompson sampling in the estimated subspace: the paper's future work.
@@ -161,8 +163,8 @@ class ProjectedThompson(Policy):
         As for `PSLB`.
     scale
         Width of the posterior; None takes the noise R.
-    propensity_draws
-        Models that estimate the probability of each choice.
+    samples, floor
+        As for `EigenTS`.
 
     References
     ----------
@@ -182,7 +184,8 @@ class ProjectedThompson(Policy):
         structure: Structure | None = None,
         center: str = "none",
         scale: float | None = None,
-        propensity_draws: int = 100,
+        samples: int = 100,
+        floor: float = 0.0,
         refresh: str = "lazy",
         seed: int | None = None,
     ) -> None:
@@ -195,25 +198,14 @@ class ProjectedThompson(Policy):
         self.structure = structure
         self.center = center
         self.scale = scale
-        self.propensity_draws = propensity_draws
+        self.samples = samples
+        self.floor = floor
         self.refresh = refresh
         self.seed = seed
         self._compose(
             PCA(rank, projection_error, structure, delta, refresh=refresh),
             Projected(noise, theta_bound, ridge, delta),
-            Thompson(scale, propensity_draws),
+            floored(Thompson(scale, samples), floor),
             center=center,
             seed=seed,
         )
-
-
-def _rule(name: str, samples: int) -> Rule:
-    match inputs.one_of(name, "rule", ("optimism", "exact", "sampled", "joint")):
-        case "exact":
-            return ExactOptimism()
-        case "sampled":
-            return SampledOptimism(samples)
-        case "joint":
-            return JointOptimism()
-        case _:
-            return Optimism()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, merging
 from eigenbandits.belief import Ambient, Belief, View
+from eigenbandits.belief.base import Rows
+from eigenbandits.belief.memories import remembering
+from eigenbandits.merging import Replica
 from eigenbandits.policy import Policy
-from eigenbandits.rules import BestEstimate, EpsilonBest, Uniform
+from eigenbandits.rules import BestEstimate, Floor, InverseGap, Uniform
+from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import Whole
 from eigenbandits.subspace.base import Frame
 
@@ -25,13 +29,24 @@ class Greedy(Policy):
     ----------
     ridge, center, seed
         As for `PSLB`.
+    memory
+        As for `EigenUCB`.
     """
 
-    def __init__(self, *, ridge: float = 1.0, center: str = "none", seed: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        ridge: float = 1.0,
+        memory: float | str | None = None,
+        center: str = "none",
+        seed: int | None = None,
+    ) -> None:
         self.ridge = ridge
+        self.memory = memory
         self.center = center
         self.seed = seed
-        self._compose(Whole(), Ambient(0.0, ridge=ridge), BestEstimate(), center=center, seed=seed)
+        belief = remembering(Ambient(0.0, ridge=ridge), memory)
+        self._compose(Whole(), belief, BestEstimate(), center=center, seed=seed)
 
 
 class EpsilonGreedy(Policy):
@@ -43,6 +58,8 @@ class EpsilonGreedy(Policy):
         ε.
     ridge, center, seed
         As for `PSLB`.
+    memory
+        As for `EigenUCB`.
 
     References
     ----------
@@ -50,13 +67,60 @@ class EpsilonGreedy(Policy):
     """
 
     def __init__(
-        self, *, epsilon: float = 0.1, ridge: float = 1.0, center: str = "none", seed: int | None = None
+        self,
+        *,
+        epsilon: float = 0.1,
+        ridge: float = 1.0,
+        memory: float | str | None = None,
+        center: str = "none",
+        seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.ridge = ridge
+        self.memory = memory
         self.center = center
         self.seed = seed
-        self._compose(Whole(), Ambient(0.0, ridge=ridge), EpsilonBest(epsilon), center=center, seed=seed)
+        belief = remembering(Ambient(0.0, ridge=ridge), memory)
+        self._compose(Whole(), belief, Floor(BestEstimate(), epsilon), center=center, seed=seed)
+
+
+class SquareCB(Policy):
+    """Inverse gap weighting on the ridge estimate: O(Kd) to choose, O(d²) to learn.
+
+    Parameters
+    ----------
+    gamma, exponent
+        How fast choices concentrate on the best estimate; see `rules.InverseGap`.
+    ridge, center, seed
+        As for `PSLB`.
+    memory, floor
+        As for `EigenUCB`.
+
+    References
+    ----------
+    Foster, Rakhlin. Beyond UCB: Optimal and Efficient Contextual Bandits with Regression Oracles. ICML 2020.
+    """
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 10.0,
+        exponent: float = 0.5,
+        ridge: float = 1.0,
+        memory: float | str | None = None,
+        center: str = "none",
+        floor: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.exponent = exponent
+        self.ridge = ridge
+        self.memory = memory
+        self.center = center
+        self.floor = floor
+        self.seed = seed
+        rule = floored(InverseGap(gamma, exponent), floor)
+        self._compose(Whole(), remembering(Ambient(0.0, ridge=ridge), memory), rule, center=center, seed=seed)
 
 
 class Random(Policy):
@@ -131,6 +195,10 @@ class FixedModel(Belief):
         """Count the reward."""
         self.count += 1
 
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Add up how many rewards went by."""
+        self.count = merging.count(replicas, "count")
+
     def view(self, lifted: Array) -> View:
         """Look at the model through a decision set."""
         return _FixedView(self.model, lifted)
@@ -148,8 +216,8 @@ class _FixedView(View):
     def estimates(self) -> Array:
         return np.asarray(self.lifted @ self.model)
 
-    def part(self, start: int, stop: int) -> View:
-        return _FixedView(self.model, self.lifted[start:stop])
+    def part(self, rows: slice | Rows) -> View:
+        return _FixedView(self.model, self.lifted[rows])
 
     def believer(self) -> Callable[[], Array]:
         model = self.model

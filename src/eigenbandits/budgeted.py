@@ -1,0 +1,312 @@
+"""Budgeted: a policy that learns what its choices cost, and keeps to a budget per decision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.costs import CostEstimate
+from eigenbandits.decision import Decision
+from eigenbandits.diagnostics import Diagnostics
+from eigenbandits.lists import ListDecision, flat
+from eigenbandits.policy import Policy
+from eigenbandits.rules.base import Choice
+from eigenbandits.rules.paced import Paced
+from eigenbandits.rules.pacer import Pacer
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PricedDecision(Decision):
+    """A decision with its cost.
+
+    Attributes
+    ----------
+    cost
+        What the action is expected to cost, or costs where that was known.
+    """
+
+    cost: float = field(default=0.0)
+
+    def __init__(
+        self,
+        index: int,
+        action: Array,
+        round: int,
+        estimate: float,
+        upper: float,
+        propensity: float | None = None,
+        lifted: Array | None = None,
+        forecast: Array | None = None,
+        _model: Callable[[], Array] | None = None,
+        cost: float = 0.0,
+    ) -> None:
+        super().__init__(index, action, round, estimate, upper, propensity, lifted, forecast, _model)
+        self.__dict__["cost"] = cost
+
+
+class Budgeted(Policy):
+    """A policy whose decisions cost at most `budget` each on average, spent where it buys the most.
+
+    The policy's own rule chooses, with λ times its cost taken off the value of each action. λ is the price at which
+    the recent decision sets would have been paid for by the budget (`rules.Pacer`); what was over- or underspent is
+    made up for. Costs are known, or learned from what is paid, on the same sum Σ of chosen actions as the rewards
+    (`belief.costs.CostEstimate`).
+
+    Parameters
+    ----------
+    policy
+        The policy. It goes on as a part of this one; use it no more by itself. Its belief must keep Σ: EigenUCB,
+        EigenTS, OFUL, LinUCB, LinTS, Greedy and the like.
+    budget
+        What a decision may cost on average.
+    ceiling
+        What a decision may cost at most, or None: an action whose known or predicted cost is above it is never chosen.
+    horizon
+        Decisions within which the spend returns to the budget. Few hold it closely; many choose better.
+
+    Examples
+    --------
+    >>> import numpy as np, eigenbandits as eb
+    >>> policy = eb.Budgeted(eb.EigenUCB(seed=0), budget=0.5)
+    >>> decision = policy.choose(np.eye(2), costs=[0.1, 1.0])  # or without, where costs are not known yet
+    >>> policy.learn(decision, 1.0, cost=0.12)
+    >>> policy.spent
+    0.12
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (*Policy._state_names, "costs")
+
+    def __init__(
+        self,
+        policy: Policy,
+        budget: float,
+        *,
+        ceiling: float | None = None,
+        horizon: int = 50,
+    ) -> None:
+        if not isinstance(policy, Policy) or isinstance(policy, Budgeted):
+            raise ValueError(f"policy is a {type(policy).__name__}; expected a policy without a budget.")
+        if not isinstance(policy.belief, Ambient) or policy.belief.evidence.slim:
+            raise ValueError(
+                f"policy is a {type(policy).__name__}, which does not keep the sums that costs are learned on; "
+                "expected one such as EigenUCB or LinUCB."
+            )
+        self.policy = policy
+        self.budget = inputs.size(budget, "budget")
+        self.ceiling = None if ceiling is None else inputs.size(ceiling, "ceiling")
+        self.horizon = horizon
+        self.pacer = Pacer(self.budget, horizon)
+        self.costs = CostEstimate(policy.belief.evidence)
+        self.paced = Paced(policy.rule, self.pacer, self.costs, "uppers" in policy.belief.offers)
+        # The parts of the policy become parts of this one, with all that they have learned.
+        self.dtype = policy.dtype
+        self.centering, self.scoring = policy.centering, policy.scoring
+        self.subspace, self.belief = policy.subspace, policy.belief
+        self.rule, self.rng, self.dim, self.round = self.paced, policy.rng, policy.dim, policy.round
+        if self.dim is not None:
+            self.costs.start(self.lifted_dim)
+
+    @property
+    def spent(self) -> float:
+        """What all decisions have cost; those whose cost has not been learned, what they are expected to."""
+        return self.pacer.spent
+
+    def choose(
+        self,
+        actions: ArrayLike,
+        observe: bool = True,
+        *,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> PricedDecision:
+        """Choose one row of a decision set (K, d) at the price of the moment.
+
+        Parameters
+        ----------
+        actions, observe, allowed, scores
+            As for `Policy.choose`.
+        costs
+            What each action costs (K,), where that is known; NaN, or none at all, where it has to be predicted.
+        """
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        known = None if costs is None else _as_costs(costs, len(array))
+        kept, self.paced.known = self._affordable(array, kept, known, scores)
+        decision = super().choose(array, observe, allowed=kept, scores=scores)
+        assert isinstance(decision, PricedDecision)
+        return decision
+
+    def choose_many(
+        self,
+        decision_sets: Iterable[ArrayLike],
+        observe: bool | Sequence[bool] = True,
+        *,
+        allowed: Iterable[ArrayLike | None] | None = None,
+        scores: Iterable[ArrayLike] | None = None,
+        costs: Iterable[ArrayLike | None] | None = None,
+    ) -> list[Decision]:
+        """Choose one row of each of many decision sets, as `Policy.choose_many` does, paid for one after the other."""
+        arrays: list[Array] = []
+        for actions in decision_sets:
+            width = self.dim if not arrays else arrays[0].shape[1]
+            arrays.append(inputs.as_actions(actions, width, what=f"decision set {len(arrays)}", dtype=self.dtype))
+        kept = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
+        given = [None] * len(arrays) if costs is None else list(costs)
+        if len(given) != len(arrays):
+            raise ValueError(f"costs has {len(given)} entries; expected {len(arrays)}, one for each decision set.")
+        known = [None if one is None else _as_costs(one, len(a)) for one, a in zip(given, arrays, strict=True)]
+        ranked = None if scores is None else list(scores)
+        self.scoring.read_many(arrays, ranked)  # refuses bad scores
+        ahead: list[Array | None] = []
+        for place, (array, mine) in enumerate(zip(arrays, known, strict=True)):
+            kept[place], one = self._affordable(array, kept[place], mine, None if ranked is None else ranked[place])
+            ahead += one
+        self.paced.known = ahead
+        return super().choose_many(arrays, observe, allowed=kept, scores=ranked)
+
+    def probabilities(
+        self,
+        actions: ArrayLike,
+        *,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> Array:
+        """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned."""
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        known = None if costs is None else _as_costs(costs, len(array))
+        kept, self.paced.known = self._affordable(array, kept, known, scores)
+        found = super().probabilities(array, allowed=kept, scores=scores)
+        self.paced.expected.clear()
+        return found
+
+    def choose_list(self, actions: ArrayLike, count: int, *arguments: Any, **options: Any) -> ListDecision:
+        """Refuse: the budget is kept for one choice in a round."""
+        raise ValueError("a policy with a budget chooses no lists; use it for single choices.")
+
+    def learn(
+        self,
+        action: Decision | ListDecision | ArrayLike,
+        reward: Any,
+        cost: float | None = None,
+        *,
+        score: float | None = None,
+    ) -> None:
+        """Take in the reward of a decision, or of an action vector (d,), and what it has cost where that is known.
+
+        A cost that is not given is taken to be what was expected, or what `choose` was given.
+        """
+        if isinstance(action, ListDecision):
+            self.learn_many([action], [reward])
+            return
+        value = inputs.as_reward(reward)
+        paid = math.nan if cost is None else _as_cost(cost)
+        before = self.costs.evidence.weight
+        super().learn(action, value, score=score)
+        many = [action] if isinstance(action, Decision) else np.atleast_2d(np.asarray(action))
+        self._learn_costs(many, [paid], before, None if score is None else [score])
+
+    def learn_many(
+        self,
+        actions: Sequence[Decision] | Sequence[ListDecision] | ArrayLike,
+        rewards: ArrayLike | Sequence[Any],
+        costs: ArrayLike | None = None,
+        *,
+        scores: ArrayLike | None = None,
+    ) -> None:
+        """Take in a batch: (n, d) action vectors, or n decisions, n rewards, and n costs, NaN where not known."""
+        many: Any
+        many, rewards = flat(actions, rewards)
+        paid = None if costs is None else _as_costs(costs, len(many))
+        before = self.costs.evidence.weight
+        super().learn_many(many, rewards, scores=scores)
+        self._learn_costs(many, np.full(len(many), math.nan) if paid is None else paid, before, scores)
+
+    def diagnostics(self) -> Diagnostics:
+        """Return what the policy knows about itself, and what was spent at which price, among its details."""
+        found = super().diagnostics()
+        decided = max(self.pacer.count, 1)
+        found.details.update(
+            budget=self.budget, spent=self.spent, spent_per_decision=self.spent / decided, price=self.pacer.current
+        )
+        return found
+
+    def _learn_costs(self, actions: Any, paid: ArrayLike, before: float, scores: ArrayLike | None) -> None:
+        """Take in the costs of actions whose rewards were just learned, on top of rewards that weighed `before`."""
+        costs = np.array(paid, dtype=np.float64)
+        if isinstance(actions[0], Decision):
+            rows = np.array([self._lifted(decision) for decision in actions])
+            for place, decision in enumerate(actions):
+                if not isinstance(decision, PricedDecision):
+                    continue
+                if math.isnan(costs[place]):
+                    costs[place] = decision.cost
+                else:
+                    self.pacer.settle(decision.cost, float(costs[place]))
+        else:
+            rows = self.lift_vectors(inputs.as_actions(actions, self.dim, dtype=self.dtype), scores)
+        self.costs.learn(rows, costs, self.costs.evidence.weight / (before + len(rows)))
+
+    def _affordable(
+        self, array: Array, kept: NDArray[np.intp] | None, known: Array | None, scores: ArrayLike | None
+    ) -> tuple[NDArray[np.intp] | None, list[Array | None]]:
+        """Return which rows may be chosen under the ceiling, and what is known of their costs."""
+        if self.ceiling is not None:
+            costs = np.zeros(len(array)) if known is None else np.nan_to_num(known)
+            if self.scoring.used is not None:
+                costs, _ = self.costs.of(self.lift(array, self.scoring.read(array, scores))[0], known)
+            rows = np.arange(len(array)) if kept is None else kept
+            within = rows[costs[rows] <= self.ceiling]
+            if not len(within):
+                raise ValueError(
+                    f"every action that may be chosen costs more than the ceiling of {self.ceiling:g}; the cheapest "
+                    f"costs {costs[rows].min():g}."
+                )
+            kept = within if len(within) < len(array) else kept
+        return kept, [known if known is None or kept is None else known[kept]]
+
+    def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
+        made = super()._decision(choice, array, lifted, estimate, round_)
+        priced = object.__new__(PricedDecision)
+        priced.__dict__.update(made.__dict__, cost=self.paced.expected.pop(0))
+        return priced
+
+    def _start(self, array: Array, scores: Array | None = None) -> None:
+        super()._start(array, scores)
+        self.costs.start(self.lifted_dim)
+
+
+def _as_cost(cost: Any) -> float:
+    try:
+        value = inputs.as_reward(cost)
+    except ValueError as error:
+        raise ValueError(str(error).replace("reward", "cost", 1)) from None
+    if value < 0.0:
+        raise ValueError(f"cost is {value:g}; expected a number of at least 0.")
+    return value
+
+
+def _as_costs(costs: Any, count: int) -> Array:
+    """Return a vector of costs, NaN where one is not known."""
+    try:
+        array = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("costs holds something that is not a number; expected numbers, NaN where unknown.") from None
+    if array.shape != (count,):
+        raise ValueError(f"costs has shape {array.shape}; expected ({count},), one for each action.")
+    if np.isinf(array).any() or (array < 0.0).any() or (array > inputs.LARGEST).any():
+        raise ValueError(
+            "costs holds a number below 0 or above every limit; expected finite numbers, NaN where unknown."
+        )
+    return array

@@ -1,0 +1,247 @@
+"""Guarded: a policy beside a baseline, of whose reward no more than a given share is ever put at risk."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.belief.certified.whole_set import WholeSet
+from eigenbandits.decision import Decision
+from eigenbandits.diagnostics import Diagnostics
+from eigenbandits.lists import ListDecision, flat
+from eigenbandits.policy import Policy
+from eigenbandits.rules.guard import Guard
+
+Array = NDArray[np.float64]
+Baseline = int | Callable[[Array], int] | Policy | ArrayLike
+
+
+class Guarded(Policy):
+    """A policy that never falls more than a share α below a baseline's cumulative expected reward.
+
+    With probability at least 1 − δ, at every round t, Σ_{s≤t} E[reward] ≥ (1 − α) Σ_{s≤t} E[baseline's reward]. Before
+    the policy may choose otherwise than the baseline, a confidence set of the guard's own must prove that the account
+    can afford it; see `rules.Guard`. The set rests on the rewards that this policy learns, and on nothing that the
+    policy which is guarded believes. It costs O(d²) per choice and per reward.
+
+    What is assumed: rewards are linear in the actions as they are handed in, E[reward] = xᵀθ* (add a column of ones
+    where there is an intercept), with noise that is R-sub-Gaussian; ‖θ*‖ ≤ S; and the baseline's expected reward is
+    never negative, so that keeping to it cannot use up the account.
+
+    Parameters
+    ----------
+    policy
+        The policy that is guarded. It goes on as a part of this one; use it no more by itself.
+    baseline
+        What is done today: a row number (0: the row that your system puts first); a vector, whose highest scalar
+        product counts; a policy in use, of which the most likely choice counts, and which neither observes nor learns
+        from now on; or a function of the rows (K, d) that may be chosen, giving a row number. A policy with a function
+        cannot be saved.
+    alpha
+        α in [0, 1], the share of the baseline's reward that may be put at risk. With 0 the policy chooses only what is
+        proved to lose nothing.
+    noise, theta_bound, delta
+        R > 0 (½ is safe for rewards in [0, 1]), S, and δ.
+    value
+        The baseline's expected reward in each round, where it is known and the same in all of them; by default it is
+        bounded by the same set.
+    shadow
+        Choose as the baseline does, always, and learn; `diagnostics()` tells what the policy would have gained.
+
+    References
+    ----------
+    Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy. Conservative Contextual Linear Bandits. NeurIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np, eigenbandits as eb
+    >>> policy = eb.Guarded(eb.EigenUCB(seed=0), baseline=2, alpha=0.1, noise=0.5, theta_bound=1.0)
+    >>> decision = policy.choose(np.eye(3))
+    >>> decision.index  # nothing is proved yet
+    2
+    >>> policy.learn(decision, 1.0)
+    >>> policy.diagnostics().details["kept_to_baseline"]
+    1
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (*Policy._state_names, "bounds", "baseline_policy")
+
+    def __init__(
+        self,
+        policy: Policy,
+        baseline: Baseline = 0,
+        alpha: float = 0.1,
+        *,
+        noise: float,
+        theta_bound: float,
+        delta: float = 0.01,
+        value: float | None = None,
+        shadow: bool = False,
+    ) -> None:
+        if not isinstance(policy, Policy) or isinstance(policy, Guarded):
+            raise ValueError(f"policy is a {type(policy).__name__}; expected a policy that is not guarded yet.")
+        self.policy = policy
+        self.alpha = alpha
+        self.noise = noise
+        self.theta_bound = theta_bound
+        self.delta = delta
+        self.value = value
+        self.shadow = shadow
+        self.baseline, self.baseline_policy = _as_baseline(baseline)
+        self.bounds = WholeSet(noise, theta_bound, delta)
+        self.guard = Guard(policy.rule, self.bounds, alpha, value, shadow)
+        # The parts of the policy become parts of this one, with all that they have learned.
+        self.dtype = policy.dtype
+        self.centering, self.scoring = policy.centering, policy.scoring
+        self.subspace, self.belief = policy.subspace, policy.belief
+        self.rule, self.rng, self.dim, self.round = self.guard, policy.rng, policy.dim, policy.round
+        if self.dim is not None:
+            self.guard.start(self.dim)
+
+    def choose(
+        self,
+        actions: ArrayLike,
+        observe: bool = True,
+        *,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+    ) -> Decision:
+        """Choose as the policy does where that is safe, else as the baseline does.
+
+        Parameters
+        ----------
+        actions, observe, allowed, scores
+            As for `Policy.choose`. The baseline chooses among the rows that are allowed; a row number counts these.
+        """
+        array, kept = self._lay_out(actions, allowed)
+        return super().choose(array, observe, allowed=kept, scores=scores)
+
+    def choose_many(
+        self,
+        decision_sets: Iterable[ArrayLike],
+        observe: bool | Sequence[bool] = True,
+        *,
+        allowed: Iterable[ArrayLike | None] | None = None,
+        scores: Iterable[ArrayLike] | None = None,
+    ) -> list[Decision]:
+        """Choose one row of each of many decision sets, as `Policy.choose_many` does, guarded one after the other."""
+        arrays: list[Array] = []
+        for actions in decision_sets:
+            known = self.dim if not arrays else arrays[0].shape[1]
+            arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}", dtype=self.dtype))
+        kept = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
+        self.guard.ahead = [self._offer(array, rows) for array, rows in zip(arrays, kept, strict=True)]
+        return super().choose_many(arrays, observe, allowed=kept, scores=scores)
+
+    def probabilities(
+        self, actions: ArrayLike, *, allowed: ArrayLike | None = None, scores: ArrayLike | None = None
+    ) -> Array:
+        """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned."""
+        array, kept = self._lay_out(actions, allowed)
+        return super().probabilities(array, allowed=kept, scores=scores)
+
+    def choose_list(self, actions: ArrayLike, count: int, *arguments: Any, **options: Any) -> ListDecision:
+        """Refuse: the account is kept for one choice in a round, and a baseline is one choice."""
+        raise ValueError("a guarded policy chooses no lists; guard single choices, or use the policy without a guard.")
+
+    def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
+        """Take in the reward of a decision, of a list, or of an action vector (d,) and its score."""
+        if isinstance(action, ListDecision):
+            self.learn_many([action], [reward])
+            return
+        value = inputs.as_reward(reward)
+        super().learn(action, value, score=score)
+        self._teach(np.atleast_2d(self._vectors([action] if isinstance(action, Decision) else action)), [value])
+
+    def learn_many(
+        self,
+        actions: Sequence[Decision] | Sequence[ListDecision] | ArrayLike,
+        rewards: ArrayLike | Sequence[Any],
+        *,
+        scores: ArrayLike | None = None,
+    ) -> None:
+        """Take in a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
+        actions, rewards = flat(actions, rewards)
+        super().learn_many(actions, rewards, scores=scores)
+        vectors = self._vectors(actions)
+        self._teach(vectors, inputs.as_rewards(rewards, len(vectors)))
+
+    def diagnostics(self) -> Diagnostics:
+        """Return what the policy knows about itself, and what the guard did and can prove, among its details."""
+        found = super().diagnostics()
+        if self.dim is None:
+            return found
+        least, most = self.guard.gain()
+        found.details.update(
+            kept_to_baseline=int(self.guard.kept),
+            agreed_with_baseline=int(self.guard.agreed),
+            reserve=self.guard.reserve(),
+            gain_least=least,
+            gain_most=most,
+        )
+        return found
+
+    def _vectors(self, actions: Any) -> Array:
+        """Return the actions (n, d) behind decisions or vectors that `Policy` has taken in."""
+        given = [one.action if isinstance(one, Decision) else one for one in actions]
+        return np.asarray(given if given else actions, dtype=np.float64)
+
+    def _teach(self, vectors: Array, rewards: ArrayLike) -> None:
+        try:
+            self.bounds.learn_many(vectors, np.asarray(rewards, dtype=np.float64))
+        except BaseException:
+            self.bounds.recover()
+            raise
+
+    def _lay_out(self, actions: ArrayLike, allowed: ArrayLike | None) -> tuple[Array, NDArray[np.intp] | None]:
+        """Read the actions and ask the baseline, before anything changes."""
+        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        self.guard.ahead = [self._offer(array, kept)]
+        return array, kept
+
+    def _offer(self, array: Array, kept: NDArray[np.intp] | None) -> tuple[Array, int]:
+        rows = (array if kept is None else array[kept]).astype(np.float64, copy=False)
+        return rows, self._choice_of_baseline(rows)
+
+    def _choice_of_baseline(self, rows: Array) -> int:
+        """Return the row that the baseline would choose."""
+        baseline = self.baseline
+        if isinstance(baseline, Policy):
+            if baseline.dim is None:
+                raise ValueError("the baseline has seen nothing yet; expected a policy that knows how it chooses.")
+            return int(baseline.probabilities(rows).argmax())
+        if isinstance(baseline, np.ndarray):
+            if len(baseline) != rows.shape[1]:
+                raise ValueError(f"baseline is a vector of {len(baseline)} numbers; the actions have {rows.shape[1]}.")
+            return int((rows @ baseline).argmax())
+        found: Any = baseline(rows) if callable(baseline) else baseline
+        try:
+            index = operator.index(found)
+        except TypeError:
+            raise ValueError(f"the baseline gave {found!r}; expected the number of a row.") from None
+        if not 0 <= index < len(rows):
+            raise ValueError(f"the baseline gave row {index}; expected one from 0 to {len(rows) - 1}.")
+        return index
+
+    def _start(self, array: Array, scores: Array | None = None) -> None:
+        fresh = self.dim is None
+        super()._start(array, scores)
+        if fresh:
+            self.guard.start(array.shape[1])
+
+
+def _as_baseline(given: Any) -> tuple[int | Array | Policy | Callable[[Array], int], Policy | None]:
+    """Return a baseline as it is used, and again where it is a policy, whose state is part of the state."""
+    if isinstance(given, Policy):
+        return given, given
+    if callable(given):
+        return given, None
+    if isinstance(given, int | np.integer):
+        return inputs.whole(given, "baseline", least=0), None
+    return inputs.as_action(given, None, what="baseline"), None

@@ -1,0 +1,124 @@
+"""Layout: the parts of a policy for actions of one length, and how actions become the rows that its belief sees."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.belief.base import Belief
+from eigenbandits.centering import Centering, size_of
+from eigenbandits.component import Component
+from eigenbandits.decision import Decision
+from eigenbandits.scoring import Scoring
+from eigenbandits.subspace.base import Subspace
+
+Array = NDArray[np.float64]
+
+
+class Layout(Component):
+    """What `Policy` is made on: a centering, scores, a subspace and a belief, laid out when the first action is seen.
+
+    Whether there are scores is settled by the first choice or reward; vectors may be observed before.
+    """
+
+    dim: int | None
+    dtype: str
+    centering: Centering
+    scoring: Scoring
+    subspace: Subspace
+    belief: Belief
+
+    @property
+    def lifted_dim(self) -> int:
+        """The length of the rows that the belief sees: the action, an intercept where there is one, and the score."""
+        return self.centering.lifted_dim + bool(self.scoring.used)
+
+    def _show(self, array: Array, scores: Array | None, observe: bool) -> Array:
+        """Show one decision set to the subspace, let the belief follow, and return the set as the belief sees it."""
+        if not observe:
+            self._refuse_unseen()
+        if self.scoring.used is None:
+            self._settle(array, scores)
+        lifted, center = self.lift(array, scores)
+        if observe:
+            self.subspace.observe(array, center)
+        self.belief.follow(self.subspace.frame())
+        return lifted
+
+    def lift(self, array: Array, scores: Array | None) -> tuple[Array, Array | None]:
+        """Return one decision set as the belief sees it, scores included, and what was taken off its actions."""
+        lifted, center = self.centering.lift(array)
+        if scores is not None:
+            lifted = self.scoring.append(lifted, scores, self.centering.by_set)
+        return lifted, center
+
+    def _lifted(self, decision: Decision) -> Array:
+        """Return the row that a decision was made on."""
+        action, row = decision.action, decision.lifted
+        if row is None or row is action:
+            # Made by hand, or with nothing taken off: as good as its vector.
+            made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
+            vector = action if made else inputs.as_action(action, self.dim, dtype=self.dtype)
+            return np.asarray(self.lift_vectors(vector[None])[0])
+        vector = inputs.as_action(action, self.dim, dtype=self.dtype) if len(action) != self.dim else action
+        if self.dim is None:
+            if self.centering.around_mean or self.scoring.prior is not None:
+                raise ValueError("this decision was made by another policy; hand in its action vector instead.")
+            self._settle(vector[None], None)
+        length = self.lifted_dim
+        if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
+            # Made by choose(), which has checked it, and unchanged since.
+            return row
+        if np.shape(row) != (length,):
+            raise ValueError("this decision was made by a policy that centers in another way; hand in its own.")
+        return inputs.as_action(row, length, what="the decision's lifted row")
+
+    def lift_vectors(self, vectors: Array, scores: ArrayLike | None = None) -> Array:
+        """Return vectors (n, d) as the belief sees them, in double precision."""
+        self.centering.refuse_bare_vectors()
+        ranks = self.scoring.read(vectors, scores)
+        if self.scoring.used is None:
+            self._settle(vectors, ranks)
+        lifted: Array = self.centering.lift_vectors(vectors).astype(np.float64, copy=False)
+        return lifted if ranks is None else self.scoring.append(lifted, ranks, by_set=False)
+
+    def _refuse_unseen(self) -> None:
+        if not self.subspace.ready:
+            raise ValueError(
+                "observe is False, but the subspace has seen no vectors yet; show it some with observe() first."
+            )
+
+    def _settle(self, array: Array, scores: Array | None) -> None:
+        """Lay the policy out for good, with the first choice or reward: whether there are scores is known by then."""
+        if scores is not None and not self.belief.takes_scores:
+            raise self._no_scores(self.belief)
+        if self.dim is None or scores is not None:
+            self._start(array, scores)
+        self.scoring.used = scores is not None
+
+    @staticmethod
+    def _no_scores(belief: Belief) -> ValueError:
+        return ValueError(
+            f"{type(belief).__name__} does not take scores; append them to the actions as one more number instead."
+        )
+
+    def _start(self, array: Array, scores: Array | None = None) -> None:
+        """Lay out the parts, or the belief anew where scores come with the first choice."""
+        parts: tuple[Component, ...] = (self.centering, self.scoring, self.subspace, self.belief)
+        fresh = [part.state() for part in parts]
+        try:
+            if self.dim is None:
+                self.centering.start(array, self.belief.intercept)
+                self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
+            if scores is not None:
+                centered = self.centering.intercept > 0.0
+                self.scoring.start(scores, self.belief.intercept or size_of(array), centered)
+            self.belief.start(self.lifted_dim, self.centering.intercept)
+            if scores is not None:
+                self.belief.take_scores(self.scoring.size)
+        except BaseException:
+            for part, state in zip(parts, fresh, strict=True):
+                part.restore(state)
+            raise
+        self.dim = array.shape[1]

@@ -1,0 +1,121 @@
+"""The scores that actions come with, from a ranker that is there already, as one more coordinate of lifted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+Prior = float | ArrayLike | Callable[[Array], ArrayLike]
+
+
+class Scoring(Component):
+    """Reads the scores of actions, and writes them into lifted rows in units of their own.
+
+    Multiplying all scores by a number above 0 changes nothing, nor does adding one to them where there is an intercept:
+    they are taken less the mean, and in units of the standard deviation, of the first decision set's.
+
+    Parameters
+    ----------
+    prior
+        What gives the scores where they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ that
+        has it everywhere, or a function of the actions (K, d).
+
+    Examples
+    --------
+    >>> scoring = Scoring(prior=1.0)
+    >>> scores = scoring.read(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> scoring.start(scores, size=1.0)
+    >>> scoring.append(np.zeros((2, 1)), scores, by_set=False)
+    array([[ 0., -1.], [ 0.,  1.]])
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("used", "origin", "unit", "size")
+
+    def __init__(self, prior: Prior | None = None) -> None:
+        if prior is not None and not callable(prior):
+            prior = (
+                inputs.number(prior, "prior") if np.ndim(prior) == 0 else inputs.as_action(prior, None, what="prior")
+            )
+        self.prior: Any = prior
+        # Whether actions have scores; None until the first choice or reward says so.
+        self.used: bool | None = None
+        # What is taken off the scores, what they are then divided by, and the size that this gives them.
+        self.origin = 0.0
+        self.unit = 1.0
+        self.size = 1.0
+
+    def start(self, scores: Array, size: float, centered: bool = True) -> None:
+        """Fix the units at the first scores: a standard deviation of theirs becomes `size`, and their mean 0.
+
+        Without an intercept scores are not centered, as nothing could make up for that.
+        """
+        self.used, self.size = True, size
+        self.origin = float(scores.mean()) if centered else 0.0
+        # One score, or equal ones up to rounding, have no spread: their own size has to do.
+        spread, largest = float(scores.std()), float(np.abs(scores).max())
+        self.unit = (spread if spread > 1e-9 * largest else largest or 1.0) / size
+
+    def read(self, actions: Array, given: Any = None, what: str = "scores") -> Array | None:
+        """Return the scores (n,) of actions (n, d) as given, or by the prior; None where there are none."""
+        if self.prior is not None:
+            if given is not None:
+                raise ValueError(
+                    f"{what} and a prior were given; expected one of them, since the prior gives the scores."
+                )
+            given = self._by_prior(actions)
+            what = "prior(actions)"
+        if given is None:
+            if self.used:
+                raise ValueError(
+                    f"{what} is missing; expected as many as actions, as this policy was given scores before."
+                )
+            return None
+        if self.used is False:
+            raise ValueError(
+                f"{what} is given, but this policy has gone without; expected scores from the first call on."
+            )
+        return inputs.as_scores(given, len(actions), what=what)
+
+    def read_many(self, sets: Sequence[Array], given: Any = None) -> list[Array | None]:
+        """Return the same for many decision sets."""
+        if given is None:
+            return [self.read(actions) for actions in sets]
+        each = list(given)
+        if len(each) != len(sets):
+            raise ValueError(f"scores has {len(each)} entries; expected {len(sets)}, one for each decision set.")
+        named = (f"scores for decision set {place}" for place in range(len(sets)))
+        found = [self.read(*one) for one in zip(sets, each, named, strict=True)]
+        if any(one is None for one in found) and any(one is not None for one in found):
+            raise ValueError("scores are given for some of the decision sets; expected them for all, or for none.")
+        return found
+
+    def change_from(self, other: Scoring, by_set: bool) -> tuple[float, float] | None:
+        """Return what makes another replica's scores ours: a factor, and what to add; None where there are none."""
+        if not self.used or not other.used:
+            return None
+        return other.unit / self.unit, 0.0 if by_set else (other.origin - self.origin) / self.unit
+
+    def append(self, lifted: Array, scores: Array, by_set: bool) -> Array:
+        """Return lifted rows with the scores as their last coordinate, about the set's mean where actions are."""
+        column = (scores - (scores.mean() if by_set else self.origin)) / self.unit
+        joined = np.empty((*lifted.shape[:-1], lifted.shape[-1] + 1), dtype=lifted.dtype)
+        joined[..., :-1] = lifted
+        joined[..., -1] = column
+        return joined
+
+    def _by_prior(self, actions: Array) -> ArrayLike:
+        if callable(self.prior):
+            scores: ArrayLike = self.prior(actions)
+            return scores
+        theta = np.full(actions.shape[1], self.prior) if np.ndim(self.prior) == 0 else self.prior
+        if len(theta) != actions.shape[1]:
+            raise ValueError(f"prior has length {len(theta)}; expected {actions.shape[1]}, that of the actions.")
+        # Row by row, so that a vector has the same score to the last bit whatever set it comes in.
+        return np.asarray((actions * theta).sum(axis=1))
