@@ -17,7 +17,7 @@ from eigenbandits import cli
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.environments.digits import environment as digits
 from eigenbandits.extras import MissingExtraError
-from eigenbandits.lab import figures
+from eigenbandits.lab.experiments.results import Results
 
 
 def invoke(*arguments):
@@ -29,17 +29,16 @@ def read_csv(path):
         return list(csv.DictReader(file))
 
 
-def test_the_demo_prints_tables_and_leaves_figure_and_csv(tmp_path):
+def test_the_demo_prints_tables_and_writes_a_figure_and_a_csv(tmp_path):
     pytest.importorskip("sklearn", reason="the digits need scikit-learn: pip install 'eigenbandits[digits]'")
-    result = invoke("demo", "--rounds", 60, "--seeds", 2, "--workers", 1, "--out", tmp_path / "made")
+    result = invoke("demo", "--rounds", 60, "--seeds", 2, "--engine", "serial", "--out", tmp_path / "made")
     assert result.exit_code == 0, result.output
     rows = {(row["problem"], row["policy"]): row for row in read_csv(tmp_path / "made" / "regret.csv")}
-    everybody = ["EigenUCB", "PSLB, rank told", "OFUL", "OFUL, tuned", "LinUCB", "LinTS"]
-    assert [name for problem, name in rows if problem == "model"] == everybody
-    assert [name for problem, name in rows if problem == "digits"] == everybody
+    policies = ["EigenUCB", "PSLB, rank known", "OFUL", "OFUL, tuned", "LinUCB", "LinTS"]
+    assert list(rows) == [(problem, name) for problem in ("digits", "model") for name in policies]
     made = {
         "EigenUCB": lambda rank, seed: eb.EigenUCB(seed=seed),
-        "PSLB, rank told": lambda rank, seed: eb.PSLB(noise=0.5, rank=rank, seed=seed),
+        "PSLB, rank known": lambda rank, seed: eb.PSLB(noise=0.5, rank=rank, seed=seed),
         "OFUL": lambda rank, seed: eb.OFUL(noise=0.5, seed=seed),
         "LinUCB": lambda rank, seed: eb.LinUCB(seed=seed),
     }
@@ -55,71 +54,69 @@ def test_the_demo_prints_tables_and_leaves_figure_and_csv(tmp_path):
             wanted = [f"{np.mean(finals):.1f}", "±", f"{error:.1f}"]
             lines = [line for line in result.stdout.splitlines() if line.startswith(name + "  ")]
             assert wanted in [line.removeprefix(name).split()[:3] for line in lines]
-    assert image.imread(tmp_path / "made" / "regret.png").shape == (figures.HEIGHT, 2 * figures.WIDTH, 4)
-    assert result.stderr.count("12 of 12 runs") == 2
+    assert image.imread(tmp_path / "made" / "regret.png").shape == (450, 1200, 4)
+    assert "0 of 24 cells are there; 24 to run." in result.stderr
 
 
-def test_without_images_the_demo_says_so_and_plays_the_model(tmp_path, monkeypatch):
+def test_without_images_the_demo_says_so_and_runs_the_model(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     digits._classification.cache_clear()
-    result = invoke("demo", "--rounds", 5, "--seeds", 1, "--workers", 1, "--out", tmp_path)
+    result = invoke("demo", "--rounds", 5, "--seeds", 1, "--engine", "serial", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "Real images are left out. Loading the handwritten digits needs sklearn; run: pip install" in result.stdout
+    assert "Skipping real images. Loading the handwritten digits needs sklearn; run: pip install" in result.stdout
     assert {row["problem"] for row in read_csv(tmp_path / "regret.csv")} == {"model"}
 
 
-def test_the_comparison_plays_only_whom_it_is_asked_to(tmp_path):
-    only = ["--only", "PSLB, rank told", "--only", "Random"]
+def test_the_comparison_runs_only_the_policies_that_are_given(tmp_path):
+    only = ["--only", "PSLB, rank known", "--only", "Random"]
     result = invoke(
-        *("compare", "--rounds", 30, "--seeds", 2, "--workers", 1, "--out", tmp_path),
+        *("compare", "--rounds", 30, "--seeds", 2, "--engine", "serial", "--out", tmp_path),
         *("--dim", 8, "--rank", 2, "--arms", 5, "--perturbation", 1, "--spread", 2, "--noise", 0.1, *only),
     )
     assert result.exit_code == 0, result.output
     env = LowRank(dim=8, rank=2, arms=5, perturbation=1.0, spread=2.0, noise=0.1)
     finals = [eb.run(eb.PSLB(noise=0.1, rank=2), env, 30, seed).regret[-1] for seed in (1000, 1001)]
     rows = read_csv(tmp_path / "regret.csv")
-    assert [row["policy"] for row in rows] == ["PSLB, rank told", "Random"]
+    assert [row["policy"] for row in rows] == ["PSLB, rank known", "Random"]
     assert float(rows[0]["regret"]) == pytest.approx(np.mean(finals))
     # Of the means of two draws from two values a quarter are the smaller one, a quarter the larger.
     assert float(rows[0]["band_low"]) == pytest.approx(min(finals))
     assert float(rows[0]["band_high"]) == pytest.approx(max(finals))
-    assert image.imread(tmp_path / "regret.png").shape == (figures.HEIGHT, figures.WIDTH, 4)
+    assert image.imread(tmp_path / "regret.png").shape == (450, 600, 4)
 
 
 def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     result = invoke(
-        *("coverage", "--rounds", 25, "--seeds", 3, "--delta", 0.1, "--play", "Random", "--refresh", "every-round"),
-        *("--dim", 6, "--rank", 2, "--arms", 5, "--perturbation", 0.5, "--workers", 1, "--out", tmp_path),
+        *("coverage", "--rounds", 25, "--seeds", 3, "--delta", 0.1, "--choices", "Random", "--subspace", "every-round"),
+        *("--dim", 6, "--rank", 2, "--arms", 5, "--perturbation", 0.5, "--engine", "serial", "--out", tmp_path),
     )
     assert result.exit_code == 0, result.output
     rows = read_csv(tmp_path / "coverage.csv")
-    saved = json.loads((tmp_path / "coverage.json").read_text())
-    assert len(rows) == len(saved["sets"]) == 2 + 2 * (2 + 6)  # C_d; with and without anytime, C_p and C_m
-    assert saved["settings"]["environment"]["dim"] == 6
-    assert saved["settings"]["play"] == "Random"
-    largest = saved["safety"]
-    # The paper's grant: δ, 3δ, 4δ.
-    granted = {row["set"]: round(float(row["granted"]), 6) for row in rows if row["granted"]}
-    assert granted == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4}
-    for row, kept in zip(rows, saved["sets"], strict=True):
-        assert int(row["left"]) == kept["left"]
-        assert float(row["share"]) == pytest.approx(kept["left"] / 3)
+    assert len(rows) == 2 + 2 * (2 + 6)  # C_d; with and without anytime, C_p and C_m
+    saved = json.loads((tmp_path / "experiment.json").read_text())["settings"]
+    assert [env["dim"] for env in saved["environments"].values()] == [6]
+    assert saved["policies"]["Random"]["refresh"] == "every-round"
+    # The paper allows δ, 3δ, 4δ.
+    allowed = {row["set"]: round(float(row["allowed"]), 6) for row in rows}
+    assert allowed == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4}
     cells = {line.split("  ")[0]: line.split() for line in result.stdout.splitlines() if line.startswith("C_d")}
-    kept = saved["sets"][0]
+    first = rows[0]
+    assert (first["set"], first["radius"]) == ("C_d", "logdet")
+    assert float(first["share"]) == pytest.approx(int(first["left"]) / 3)
     assert cells["C_d logdet"][2:4] == ["10.0", "%"]
-    assert cells["C_d logdet"][6:8] == [f"{100 * kept['share']:.1f}", "%"]
-    assert cells["C_d logdet"][-1] == f"{kept['nearest']:.3f}"
-    share = 100 * sum(value > 1.1 for value in largest) / 3
+    assert cells["C_d logdet"][6:8] == [f"{100 * float(first['share']):.1f}", "%"]
+    assert cells["C_d logdet"][-1] == f"{float(first['nearest']):.3f}"
+    share = 100 * np.mean(Results.open(tmp_path).final("safety") > 1.1)
     assert f" 1.1: {share:.1f} %" in result.stdout
 
 
 def test_coverage_of_the_certified_set_prints_and_writes_the_same_counts(tmp_path):
-    small = ("--rounds", 25, "--seeds", 3, "--delta", 0.1, "--dim", 6, "--rank", 2, "--arms", 5, "--workers", 1)
+    small = ("--rounds", 25, "--seeds", 3, "--delta", 0.1, "--dim", 6, "--rank", 2, "--arms", 5, "--engine", "serial")
     result = invoke("coverage", "--certified", *small, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     rows = read_csv(tmp_path / "coverage-certified.csv")
     assert {row["sets"] for row in rows} == {"drawn", "withdrawn", "neighbors", "adversary"}
-    assert {row["set"]: row["granted"] for row in rows} == {
+    assert {row["set"]: row["allowed"] for row in rows} == {
         **dict.fromkeys(("rho", "whole", "subspace, true ε"), "0.1"),
         **dict.fromkeys(("subspace, estimated ε", "subspace, deciding"), ""),
     }
@@ -131,8 +128,8 @@ def test_coverage_of_the_certified_set_prints_and_writes_the_same_counts(tmp_pat
         assert f"{float(row['nearest']):.3f}" in line
 
 
-def test_coverage_leaves_the_theorem_out_where_it_does_not_apply():
-    small = ("--rounds", 5, "--seeds", 1, "--dim", 6, "--rank", 2, "--arms", 4, "--workers", 1)
+def test_coverage_leaves_the_theorem_out_where_it_does_not_apply(tmp_path):
+    small = ("--rounds", 5, "--seeds", 1, "--dim", 6, "--rank", 2, "--arms", 4, "--engine", "serial", "--out", tmp_path)
     result = invoke("coverage", *small, "--vectors", "heavy")
     assert result.exit_code == 0, result.output
     assert "ε estimated fell below 1" in result.stdout
@@ -150,10 +147,10 @@ def test_coverage_leaves_the_theorem_out_where_it_does_not_apply():
         (["demo", "--seeds", -3], "seeds is -3; expected a whole number of at least 1."),
         (["demo", "--seeds", "many"], "--seeds"),
         (["compare", "--rank", 9, "--dim", 4], "rank is 9; expected at most dim, which is 4."),
-        (["compare", "--only", "PSBL"], "'PSBL' is not in the line-up; expected one of 'EigenUCB'"),
+        (["compare", "--only", "PSBL"], "there is no policy 'PSBL'; did you mean 'PSLB'?"),
         (["compare", "--perturbation", -1], "perturbation is -1; expected a number of at least 0."),
         (["coverage", "--delta", 2], "delta is 2; expected a number between 0 and 1, such as 0.01."),
-        (["coverage", "--play", "Greedy"], "'PSLB', 'OFUL', 'Random'"),
+        (["coverage", "--choices", "Greedy"], "'PSLB', 'OFUL', 'Random'"),
         (["coverage", "--workers", 0], "workers is 0; expected a whole number of at least 1."),
         (["demo", "--round", 3, "--color"], "--round"),
         (["dmo"], "dmo"),
@@ -171,12 +168,12 @@ def test_a_bad_option_gets_one_sentence_and_exit_code_2(arguments, words, tmp_pa
 
 
 @pytest.mark.parametrize("command", ["demo", "compare", "coverage"])
-def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(command, tmp_path):
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(command, tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = invoke(command, "--out", tmp_path / "file" / "below")
-    assert result.exit_code == 2
-    assert "cannot be written to (not a directory); give another folder with --out." in result.stderr
-    assert "runs" not in result.stderr
+    assert result.exit_code == 1
+    assert "cannot be written to (Not a directory); choose another folder with --out." in result.stderr
+    assert "cells" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -184,8 +181,8 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(command, t
     [
         ("typer", ["demo"], 'The command line needs typer; run: pip install "eigenbandits[cli]"'),
         ("rich", ["demo"], 'The command line needs rich; run: pip install "eigenbandits[cli]"'),
-        ("matplotlib", ["demo"], 'Drawing a figure needs matplotlib; run: pip install "eigenbandits[plot]"'),
-        ("matplotlib", ["compare"], 'Drawing a figure needs matplotlib; run: pip install "eigenbandits[plot]"'),
+        ("matplotlib", ["demo"], 'This command needs matplotlib; run: pip install "eigenbandits[lab]"'),
+        ("pyarrow", ["compare"], 'This command needs pyarrow; run: pip install "eigenbandits[lab]"'),
     ],
 )
 def test_a_missing_extra_gets_one_sentence_with_the_command(module, arguments, words, monkeypatch, tmp_path):

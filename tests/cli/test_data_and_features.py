@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from tests.datasets.files import write_mnist
+from tests.papers.lale2019.datasets.files import write_mnist
 from typer.testing import CliRunner
 
 from eigenbandits.cli import app
@@ -22,7 +22,7 @@ def test_the_state_of_the_data_is_told(call, tmp_path):
     told = call("data", "status")
     assert told.exit_code == 0
     assert f"Data in {tmp_path / 'data'}:" in told.output
-    assert "MNIST: not there; fetch 12 MB with: eigenbandits data fetch mnist" in told.output
+    assert "MNIST: missing; fetch 12 MB with: eigenbandits data fetch mnist" in told.output
     elsewhere = call("data", "status", "--data", str(tmp_path / "other"))
     assert f"Data in {tmp_path / 'other'}:" in elsewhere.output
 
@@ -49,7 +49,7 @@ def test_from_raw_files_to_a_list_of_features(call, tmp_path):
     made = call(*words)
     assert made.exit_code == 0, made.output
     assert made.output.count(": made, ") == 4
-    assert call(*words).output.count(": was there, ") == 4
+    assert call(*words).output.count(": exists, ") == 4
     lines = call("features", "list").output.splitlines()
     names = [line.split()[0] for line in lines if line.startswith("mnist")]
     assert names == [f"mnist-cnn-d{dim}-{layer}" for dim in (3, 20) for layer in ("linear", "relu")]
@@ -64,7 +64,7 @@ def test_torch_weights_are_taken_over(call, tmp_path):
     torch = pytest.importorskip("torch", reason='torch is not installed; run: pip install "eigenbandits[torch]"')
     torch.save({"a.weight": torch.ones(2)}, tmp_path / "some.pth")
     told = call("features", "weights", str(tmp_path / "some.pth"), str(tmp_path / "some.npz"))
-    assert told.output == f"1 arrays left in {tmp_path / 'some.npz'}\n"
+    assert told.output == f"Wrote 1 arrays to {tmp_path / 'some.npz'}\n"
     refused = call("features", "weights", str(tmp_path / "none.pth"), str(tmp_path / "other.npz"))
     assert (refused.exit_code, refused.output) == (
         1,

@@ -79,8 +79,8 @@ def test_results_that_are_missing_or_cut_short_get_one_sentence(invoke, tmp_path
     table.write_bytes(table.read_bytes()[:100])
     told = invoke("report", "results/small")
     assert told.exit_code == 1
-    assert "results.parquet is cut short, damaged" in told.stderr
-    assert "`eigenbandits run` builds it again" in told.stderr
+    assert "results.parquet is truncated, damaged" in told.stderr
+    assert "`eigenbandits run` rebuilds it" in told.stderr
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
@@ -104,5 +104,5 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     rest = process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert first == "0 of 2 cells are there; 2 to run.\n"
-    assert rest.endswith("Stopped. Finished cells are kept; the same command goes on where this one was.\n")
+    assert rest.endswith("Stopped. Finished cells are kept; the same command continues from here.\n")
     assert "died" not in rest

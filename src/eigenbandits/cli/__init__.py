@@ -18,17 +18,23 @@ def app() -> typer.Typer:
 
     from eigenbandits.cli import (
         audit,
+        budgets,
         compare,
         coverage,
         data,
         demo,
+        drift,
         estimates,
         features,
+        guarded,
+        lists,
+        offpolicy,
         paper,
         problems,
+        report,
         robustness,
         run,
-        write_report,
+        scorer,
     )
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
@@ -45,12 +51,17 @@ def app() -> typer.Typer:
     made.command("coverage")(coverage.command)
     made.command("paper")(paper.command)
     made.command("estimates")(estimates.command)
+    made.command("drift")(drift.command)
+    made.command("budgets")(budgets.command)
+    made.command("guarded")(guarded.command)
     made.command("robustness")(robustness.command)
     made.command("problems")(problems.command)
+    made.command("lists")(lists.command)
+    made.command("scorer")(scorer.command)
     made.command("run")(run.command)
-    made.command("report")(write_report.command)
+    made.command("report")(report.command)
     _add_service(made)
-    for name, group in (("data", data.app()), ("features", features.app())):
+    for name, group in (("data", data.app()), ("features", features.app()), ("offpolicy", offpolicy.commands)):
         made.add_typer(group, name=name)
     return made
 

@@ -1,4 +1,4 @@
-"""`eigenbandits compare`: EigenUCB and PSLB in its forms against all baselines, with bands over seeds."""
+"""`eigenbandits compare`: EigenUCB and PSLB in its forms beside all baselines, with bands over seeds."""
 
 from __future__ import annotations
 
@@ -8,55 +8,44 @@ from typing import Annotated
 
 import typer
 
-from eigenbandits import theory
 from eigenbandits.algorithms import PSLB
 from eigenbandits.cli import options
-from eigenbandits.cli.progress import progress
-from eigenbandits.cli.report import folder, leave_comparison, model_panel
-from eigenbandits.environments import LowRank
-from eigenbandits.lab.compare import compare, pick, regret_table, summarize
-from eigenbandits.lab.figures import need_matplotlib
+from eigenbandits.cli.runner import Model, Runner, runs_experiments, wrote
 
 
+@runs_experiments
 def command(
+    run: Runner,
+    model: Model,
     rounds: options.Rounds = 2000,
     seeds: options.Seeds = 20,
     first_seed: options.FirstSeed = 1000,
-    dim: options.Dim = 100,
-    rank: options.Rank = 4,
-    arms: options.Arms = 10,
-    perturbation: options.Perturbation = 9.0,
-    spread: options.Spread = 1.0,
-    noise: options.Noise = 0.5,
-    only: Annotated[list[str] | None, typer.Option(help="Play this policy only; may be given several times.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run this policy only; may be repeated.")] = None,
     out: options.Out = Path("results/compare"),
-    workers: options.Workers = options.PROCESSORS,
 ) -> None:
     """Compare EigenUCB, and PSLB in its forms, with every baseline: a table, and a regret figure."""
-    need_matplotlib()
+    from eigenbandits.lab.reporting.figures import write_regret
+    from eigenbandits.lab.reporting.tables import write_csv
+    from eigenbandits.lab.studies import compare
+    from eigenbandits.lab.studies.coverage import warm_up
+
+    environment = model.environment()
     with options.refusals():
-        environment = LowRank(dim, rank, arms, perturbation=perturbation, spread=spread, noise=noise)
-        chosen = pick(environment, only or ())
-    folder(out)
-    typer.echo(f"{environment.name}, noise {noise:g}, {rounds:,} rounds, {seeds} seeds\n")
-    with progress("Playing") as tell:
-        plays = compare(environment, rounds, seeds, only=chosen, workers=workers, progress=tell, first_seed=first_seed)
-    rows = summarize(plays)
+        experiment = compare.experiment(environment, rounds, seeds, only or (), first_seed)
+    typer.echo(f"{environment.name}, noise {model.noise:g}, {rounds:,} rounds, {seeds} seeds\n")
+    results = run(experiment, out)
+    rows = compare.rows(results, "model")
+    delta = signature(PSLB).parameters["delta"].default
     typer.echo(
-        f"\n{regret_table(rows)}\n\n"
-        "EigenUCB and EigenTS: told nothing. PSLB: told the noise; rank told: m as well; sharp radius, ε estimated.\n"
+        f"\n{compare.regret_table(rows)}\n\n"
+        "EigenUCB and EigenTS: nothing set. PSLB: the true noise; rank known: the true m as well; sharp radius, "
+        "ε estimated.\n"
         "OFUL: with its log-determinant radius and λ = 1; tuned: λ = R²d/S², S one over the size of the vectors.\n"
-        "paper: ε, β and Ω as the paper writes them; "
-        f"its ε is 1 for the first t_w = {_warm_up(environment):,.0f} rounds.\n"
+        "paper: ε, β and Ω as in the paper, whose ε is 1 for the first "
+        f"t_w = {warm_up(environment, delta):,.0f} rounds.\n"
         "regret: mean over seeds, ± its standard error, and its 95 % bootstrap band.\n"
         "share of best: expected reward earned out of the best possible.\n"
-        "time per round: as a multiple of one pass `actions @ theta`, measured in the same run.\n"
+        "time per round: as a multiple of one pass `actions @ theta`, measured in the same run."
     )
-    leave_comparison(out, rows, model_panel(environment, plays))
-
-
-def _warm_up(environment: LowRank) -> float:
-    structure = environment.instance(0).structure
-    assert structure is not None  # the paper's assumptions hold for vectors on a sphere
-    delta = signature(PSLB).parameters["delta"].default
-    return theory.t_w(structure, arms=environment.arms, dim=environment.dim, rank=environment.rank, delta=delta)
+    write_csv(out / "regret.csv", rows)
+    wrote([write_regret(results, out), out / "regret.csv"])

@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from eigenbandits.cli.options import PROCESSORS, Out, Rounds, Seeds, Workers
-from eigenbandits.cli.progress import progress
-from eigenbandits.cli.report import curves_of, folder, leave_comparison, model_panel
-from eigenbandits.environments import Environment
+from eigenbandits.cli import options
+from eigenbandits.cli.runner import Runner, runs_experiments, wrote
 from eigenbandits.extras import MissingExtraError
-from eigenbandits.lab import demo
-from eigenbandits.lab.compare import LineUp, Play, compare, regret_table, summarize
-from eigenbandits.lab.figures import Panel, need_matplotlib
+from eigenbandits.lab.studies import demo
 
 
+@runs_experiments
 def command(
-    rounds: Rounds = demo.ROUNDS,
-    seeds: Seeds = demo.SEEDS,
-    out: Out = Path("demo"),
-    workers: Workers = PROCESSORS,
+    run: Runner,
+    rounds: options.Rounds = demo.ROUNDS,
+    seeds: options.Seeds = demo.SEEDS,
+    out: options.Out = Path("demo"),
 ) -> None:
-    """Play EigenUCB, PSLB, OFUL, LinUCB and LinTS on handwritten digits and on the paper's model: tables, a figure."""
-    need_matplotlib()
-    folder(out)
-    rows, panels = [], []
+    """Run EigenUCB, PSLB, OFUL, LinUCB and LinTS on handwritten digits and on the paper's model: tables, a figure."""
+    from eigenbandits.lab.reporting.figures import write_regret
+    from eigenbandits.lab.reporting.tables import write_csv
+    from eigenbandits.lab.studies.compare import regret_table, rows
 
-    def play(environment: Environment, line_up: LineUp, words: str) -> dict[str, list[Play]]:
-        with progress(words) as tell:
-            return compare(environment, rounds, seeds, line_up, (), workers, tell, demo.FIRST_SEED)
-
+    images = True
     try:
         demo.IMAGES.instance(0)
     except MissingExtraError as error:
-        typer.echo(f"Real images are left out. {error}\n")
-    else:
-        typer.echo(demo.images_setting(rounds, seeds) + "\n")
-        seen = play(demo.IMAGES, demo.images_line_up, "Playing on images")
-        found = summarize(seen)
-        rows += [{"problem": "digits"} | row for row in found]
-        panels.append(
-            Panel(curves_of(seen), demo.IMAGES_TITLE, "10 segments of 100 numbers per image.", "mistakes so far")
-        )
-        typer.echo(f"\n{regret_table(found, band=False)}\n\n{demo.images_meaning(found)}\n")
-    typer.echo(demo.setting(demo.ENVIRONMENT, rounds, seeds) + "\n")
-    plays = play(demo.ENVIRONMENT, demo.line_up, "Playing on the model")
-    found = summarize(plays)
-    rows += [{"problem": "model"} | row for row in found]
-    panels.append(model_panel(demo.ENVIRONMENT, plays))
-    typer.echo(f"\n{regret_table(found, band=False)}\n\n{demo.meaning(found, demo.ENVIRONMENT)}\n\n{demo.COLUMNS}\n")
-    leave_comparison(out, rows, *panels)
+        images = False
+        typer.echo(f"Skipping real images. {error}\n")
+    results = run(demo.experiment(rounds, seeds, images=images), out)
+    written: list[dict[str, Any]] = []
+    for problem in results.environments:
+        found = rows(results, problem)
+        written += [{"problem": problem} | row for row in found]
+        digits = problem == "digits"
+        setting = (demo.images_setting if digits else demo.setting)(rounds, seeds)
+        meaning = (demo.images_meaning if digits else demo.meaning)(found)
+        typer.echo(f"\n{setting}\n\n{regret_table(found, band=False)}\n\n{meaning}")
+    typer.echo(f"\n{demo.COLUMNS}")
+    write_csv(out / "regret.csv", written)
+    wrote([write_regret(results, out), out / "regret.csv"])

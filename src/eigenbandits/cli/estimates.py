@@ -1,32 +1,31 @@
-"""`eigenbandits estimates`: which rank and which projection error the vectors alone suggest, beside the truth."""
+"""`eigenbandits estimates`: the rank and the projection error that vectors alone suggest, beside the truth."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.progress import progress
-from eigenbandits.lab.jobs import spread
+from eigenbandits.cli.runner import Runner, runs_experiments
 
 
+@runs_experiments
 def command(
+    run: Runner,
     seeds: options.Seeds = 20,
-    first_seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
-    workers: options.Workers = options.PROCESSORS,
+    first_seed: options.FirstSeed = 0,
+    out: options.Out = Path("results/estimates"),
 ) -> None:
     """Compare rules that estimate the rank, and two estimates of the projection error, with the truth."""
-    from eigenbandits.lab import estimates
+    from eigenbandits.lab.studies import estimates
 
-    jobs = [(case, seed) for case in estimates.cases() for seed in range(first_seed, first_seed + seeds)]
-    with progress("Looking") as tell:
-        sights = spread(estimates.look, jobs, workers, tell)
+    results = run(estimates.experiment(seeds, first_seed), out)
     rounds = " / ".join(f"{moment:,}" for moment in estimates.MOMENTS)
     setting = f"after {rounds} rounds of {estimates.ARMS} vectors with d = {estimates.DIM}, medians of {seeds} seeds"
-    typer.echo(f"Rank, {setting}\n\n{estimates.rank_table(sights)}\n")
+    typer.echo(f"Rank, {setting}\n\n{estimates.rank_table(results)}\n")
     typer.echo(
-        f"Projection error ‖P̂ − P‖₂ with the true rank told, {setting}; the share is of all moments and seeds, "
-        f"in the last column of the runs in any round of which the truth exceeded the spectral estimate\n\n"
-        f"{estimates.error_table(sights)}"
+        f"Projection error ‖P̂ − P‖₂ with the true rank, {setting}; shares are of all moments and seeds, in the last "
+        f"column of the runs in any round of which the truth exceeded the spectral estimate\n\n"
+        f"{estimates.error_table(results)}"
     )

@@ -1,4 +1,4 @@
-"""`eigenbandits features`: from raw images to files of features, and what the cache has of them."""
+"""`eigenbandits features`: from raw images to files of features, and what the cache holds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import Annotated
 
 import typer
 
-from eigenbandits.cli.data import DataOption, mendable
+from eigenbandits.cli import options
 from eigenbandits.extras import need
-
-CacheOption = Annotated[
-    Path | None,
-    typer.Option(help="Folder of what was computed.", show_default="EIGENBANDITS_CACHE, or one in the user's cache"),
-]
 
 
 def make(
@@ -25,13 +20,12 @@ def make(
     ],
     dim: Annotated[
         list[int] | None,
-        typer.Option(help="d; may be given several times.", show_default="100, 500, 1000; imagenet 100", min=1),
+        typer.Option(help="d; may be repeated.", show_default="100, 500, 1000; imagenet 100", min=1),
     ] = None,
     layer: Annotated[
         list[str] | None,
         typer.Option(
-            help="linear, relu or product (the untouched network); may be given several times.",
-            show_default="all that there are",
+            help="linear, relu or product (the unchanged network); may be repeated.", show_default="all of them"
         ),
     ] = None,
     network: Annotated[
@@ -45,51 +39,51 @@ def make(
         Path | None, typer.Option(help="Pre-trained weights, in .npz.", show_default="cifar10/resnet56.npz in --data")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="How often each image is seen.", show_default="as the recipe says", min=1)
+        int | None, typer.Option(help="How often each image is seen.", show_default="depends on the network", min=1)
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of torch.", show_default="all", min=1)] = None,
-    data_folder: DataOption = None,
-    cache: CacheOption = None,
+    data_folder: options.Data = None,
+    cache: options.Cache = None,
 ) -> None:
-    """Train networks of the paper's construction and keep their features; what is there already is left alone."""
+    """Train networks of the paper's construction and keep their features; existing files are not made again."""
     need("torch", "torch", what="Training a network")
     import torch
 
-    from eigenbandits.networks.make import Wish, make_all
+    from eigenbandits.papers.lale2019.networks.make import FeatureRequest, make_all
 
     if threads is not None:
         torch.set_num_threads(threads)
-    with mendable():
-        recipe = Wish(data, network, images, weights, data_folder, cache, epochs).recipe(typer.echo)
-        make_all(recipe, dim, layer, cache, typer.echo)
+    with options.failures(ValueError, OSError):
+        trainer = FeatureRequest(data, network, images, weights, data_folder, cache, epochs).trainer(typer.echo)
+        make_all(trainer, dim, layer, cache, typer.echo)
 
 
 def convert_weights(
     source: Annotated[Path, typer.Argument(help="Weights as torch.save wrote them.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="The .npz file to write.", show_default=False)],
 ) -> None:
-    """Turn a file of pre-trained weights of torch into an .npz file of plain arrays."""
-    need("torch", "torch", what="Reading weights of torch")
-    from eigenbandits.networks.weights import convert
+    """Convert a file of pre-trained torch weights into an .npz file of plain arrays."""
+    need("torch", "torch", what="Reading torch weights")
+    from eigenbandits.papers.lale2019.networks.weights import convert
 
-    with mendable():
-        typer.echo(f"{convert(source, target)} arrays left in {target}")
+    with options.failures(ValueError, OSError):
+        typer.echo(f"Wrote {convert(source, target)} arrays to {target}")
 
 
-def show(cache: CacheOption = None) -> None:
+def show(cache: options.Cache = None) -> None:
     """List the features in the cache: the networks' accuracies, and how well the actions' main direction shows θ*."""
-    from eigenbandits.datasets.places import cache_folder
-    from eigenbandits.features.file import read_header
-    from eigenbandits.lab.tables import aligned
+    from eigenbandits.lab.folders import cache_folder
+    from eigenbandits.lab.reporting.tables import aligned
+    from eigenbandits.papers.lale2019.features.file import read_header
 
     folder = cache_folder(cache) / "features"
     found = sorted(folder.glob("*.npz"), key=_in_order)
     if not found:
         typer.echo(f"There are no features in {folder}; make some with: eigenbandits features make mnist")
         return
-    headers = ["features", "right on\ntraining", "right on\ntest", "cosine\nas it is", "cosine\ncentred", "MB"]
+    headers = ["features", "correct on\ntraining", "correct on\ntest", "cosine\nas it is", "cosine\ncentered", "MB"]
     rows = []
-    with mendable():
+    with options.failures(ValueError, OSError):
         for path in found:
             facts = read_header(path)["facts"]
             shares = [facts["train_accuracy"], facts["test_accuracy"]]
@@ -100,9 +94,9 @@ def show(cache: CacheOption = None) -> None:
             )
     typer.echo(aligned(headers, rows))
     typer.echo(
-        "\nright on: images whose label the network itself ranks first.\n"
-        "cosine: of θ* with the top eigenvector of the actions' second moment, as they are and centred by set.\n"
-        f"Left in {folder}"
+        "\ncorrect on: images whose label the network itself ranks first.\n"
+        "cosine: of θ* with the top eigenvector of the actions' second moment, as they are and centered by set.\n"
+        f"In {folder}"
     )
 
 
@@ -114,7 +108,7 @@ def _in_order(path: Path) -> tuple[str, int, str]:
 
 
 def app() -> typer.Typer:
-    """Return the command and what follows it."""
+    """Return the command and its subcommands."""
     made = typer.Typer(help="Train networks, keep their features, and list them.", no_args_is_help=True)
     made.command("make")(make)
     made.command("list")(show)

@@ -14,7 +14,7 @@ import typer
 from eigenbandits.cli import options
 
 if TYPE_CHECKING:
-    from eigenbandits.serve.journal import Journal
+    from eigenbandits.serve.storage.journal import Journal
 
 Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
 Folder = Annotated[Path | None, typer.Option(help="Folder of the service.")]
@@ -28,9 +28,9 @@ commands = typer.Typer(
 @contextmanager
 def _journal(config: Path | None, folder: Path | None, database: str | None) -> Iterator[Journal]:
     from eigenbandits.serve.errors import Refusal, StorageError
-    from eigenbandits.serve.journal import Journal
     from eigenbandits.serve.settings import Settings
     from eigenbandits.serve.storage import database_of
+    from eigenbandits.serve.storage.journal import Journal
 
     with options.refusals():
         settings = Settings.read(config, folder=folder, database=database)
@@ -59,10 +59,11 @@ def create(
 ) -> None:
     """Create a key and print it, this once. With the first key the service closes to everybody without one."""
     from eigenbandits.serve.keys import new_key
+    from eigenbandits.serve.storage.schema import KEYS
 
     with _journal(config, folder, database) as journal:
         key, text = new_key(name, scope, time.time())
-        journal.add_key(key)
+        journal.add(KEYS, [key])
     typer.echo(text)
 
 
@@ -73,7 +74,7 @@ def show(config: Config = None, folder: Folder = None, database: Address = None)
         keys = journal.keys()
     for key in keys:
         revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at is not None else ""
-        typer.echo(f"{key.id}  {key.name}  {' '.join(key.scopes)}  created {_day(key.created_at)}{revoked}")
+        typer.echo(f"{key.id}  {key.name}  {key.scopes}  created {_day(key.created_at)}{revoked}")
 
 
 @commands.command("revoke")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -13,38 +12,50 @@ import typer
 
 from eigenbandits.inputs import whole
 
-
-class Vectors(StrEnum):
-    """How the vectors of `LowRank` are distributed."""
-
-    sphere = "sphere"
-    cube = "cube"
-    heavy = "heavy"
-    duplicates = "duplicates"
+Vectors = StrEnum("Vectors", ["sphere", "cube", "heavy", "duplicates"])
+EngineName = StrEnum("EngineName", ["serial", "processes", "dask"])
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn the library's refusal of a setting into the command line's: the same sentence, and exit code 2."""
+    """Report a setting that the library refuses as a bad option: the same sentence, and exit code 2."""
     try:
         yield
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def _counted(parameter: typer.CallbackParam, value: int) -> int:
+@contextmanager
+def failures(*kinds: type[Exception]) -> Iterator[None]:
+    """Report an error that the user can fix in one sentence, with exit code 1."""
+    try:
+        yield
+    except kinds as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def names(given: list[str] | None) -> list[str] | None:
+    """Return the values of an option that may be repeated and may hold several separated by commas; None if none."""
+    if not given:
+        return None
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def _counted(parameter: typer.CallbackParam, value: int | None) -> int | None:
     with refusals():
-        return whole(value, str(parameter.name))
+        return None if value is None else whole(value, str(parameter.name))
 
 
 def _count(text: str, **more: Any) -> Any:
     return typer.Option(help=text, callback=_counted, **more)
 
 
-Rounds = Annotated[int, _count("Rounds that each run lasts.")]
-Seeds = Annotated[int, _count("How many runs, each on a seed of its own.")]
+_PER_USER = "or a folder in the user's cache"
+
+Rounds = Annotated[int, _count("Rounds of each run.")]
+Seeds = Annotated[int, _count("Number of runs, each with its own seed.")]
 FirstSeed = Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)]
-Workers = Annotated[int, _count("Processes that share the runs.", show_default="one per processor")]
 Dim = Annotated[int, _count("d, the numbers in each vector.")]
 Rank = Annotated[int, _count("m, the dimensions of the hidden subspace.")]
 Arms = Annotated[int, _count("K, the vectors to choose from in each round.")]
@@ -52,6 +63,20 @@ Perturbation = Annotated[float, typer.Option(help="Energy of the perturbation as
 Spread = Annotated[float, typer.Option(help="Largest over smallest eigenvalue of the signal, λ₊/λ₋.")]
 Kind = Annotated[Vectors, typer.Option("--vectors", help="How the vectors are distributed.")]
 Noise = Annotated[float, typer.Option(help="R, the standard deviation of the reward noise.")]
-Out = Annotated[Path, typer.Option(help="Folder for the files that are left.")]
-
-PROCESSORS = os.cpu_count() or 1
+Out = Annotated[Path, typer.Option(help="Folder of the results; finished cells are not run again.")]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the raw data.", show_default=f"EIGENBANDITS_DATA, {_PER_USER}"),
+]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of cached features.", show_default=f"EIGENBANDITS_CACHE, {_PER_USER}")
+]
+Engine = Annotated[EngineName, typer.Option(help="Where cells run: in this process, in several, or on a Dask cluster.")]
+Workers = Annotated[int | None, _count("Number of processes.", show_default="one per processor")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.", show_default="a local cluster"),
+]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Rerun cells that were made by a different state of this library's code.")
+]

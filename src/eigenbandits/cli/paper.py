@@ -1,46 +1,32 @@
-"""`eigenbandits paper`: run a paper's experiments again, figure by figure, and judge its claims."""
+"""`eigenbandits paper`: rerun a paper's experiments, figure by figure, and check its claims."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eigenbandits.cli.run import EngineName, one_sentence
-from eigenbandits.extras import need
+from eigenbandits.cli import options
+from eigenbandits.cli.runner import Runner, runs_experiments, wrote
 from eigenbandits.files import write_whole
-from eigenbandits.lab.words import LabError, unknown
+from eigenbandits.lab.errors import LabError, unknown
 
 if TYPE_CHECKING:
-    from eigenbandits.lab.results import Results
-    from eigenbandits.papers.lale2019 import Block, Plate
+    from eigenbandits.lab.experiments.results import Results
+    from eigenbandits.papers.lale2019 import Block, PaperFigure, Study
 
 
-class Paper(StrEnum):
-    """The papers that there are."""
-
-    lale2019 = "lale2019"
-
-
-class Scale(StrEnum):
-    """How long figures are run."""
-
-    quick = "quick"
-    full = "full"
+Paper = StrEnum("Paper", ["lale2019"])
+Scale = StrEnum("Scale", ["quick", "full"])
+Layer = StrEnum("Layer", ["linear", "relu", "product"])
 
 
-class Layer(StrEnum):
-    """How the representation layer ends."""
-
-    linear = "linear"
-    relu = "relu"
-    product = "product"
-
-
+@runs_experiments
 def command(
-    paper: Annotated[Paper, typer.Argument(help="Which paper: Lale et al. 2019 is the one there is.")],
+    run: Runner,
+    paper: Annotated[Paper, typer.Argument(help="The paper: Lale et al. 2019 is the only one so far.")],
     figure: Annotated[
         str | None,
         typer.Option(help="A figure by its number, `digits`, `strong`, `sensitivity`, or `all`.", show_default="list"),
@@ -51,167 +37,162 @@ def command(
     layer: Annotated[
         Layer | None, typer.Option(help="How the representation layer ends.", show_default="linear; with all: each")
     ] = None,
-    claims: Annotated[
-        bool, typer.Option("--claims", help="Judge the paper's claims by the results there are.")
-    ] = False,
+    claims: Annotated[bool, typer.Option("--claims", help="Check the paper's claims against the results.")] = False,
     table: Annotated[
         Path | None, typer.Option(help="With --claims: read this results table (CSV).", show_default="that of --out")
     ] = None,
     page: Annotated[
-        Path | None,
-        typer.Option(help="With --claims: a page whose tables are brought up to date.", show_default="none"),
+        Path | None, typer.Option(help="With --claims: a page whose tables are updated.", show_default="none")
     ] = None,
     network: Annotated[
         str | None, typer.Option(help="Features of another network, such as resnet18.", show_default="see the docs")
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of cached features.", show_default="EIGENBANDITS_CACHE, or the user's")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results; what is there is not run again.")] = Path(
-        "results/lale2019"
-    ),
-    engine: Annotated[EngineName, typer.Option(help="Where cells run; see `run`.")] = EngineName.processes,
-    workers: Annotated[
-        int | None, typer.Option(help="How many processes.", show_default="one per processor", min=1)
-    ] = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Run cells again that another state of this library's code has made.")
-    ] = False,
+    cache: options.Cache = None,
+    out: options.Out = Path("results/lale2019"),
 ) -> None:
-    """Run the experiments of a paper again: without options, the list of its figures and how far they are.
+    """Rerun the experiments of a paper: without options, list its figures and how much of them has been run.
 
-    Stop it anywhere, and the same command goes on. Figures are left as PNG in the folder of the results.
+    Stop it at any time, and the same command continues. Figures are written as PNG to the folder of the results.
     """
-    need("lab", "pyarrow", "matplotlib", "threadpoolctl", what="This command")
-    options: dict[str, Any] = {"cache": cache, "engine": engine.value, "workers": workers, "refresh": refresh}
-    with one_sentence():
-        try:
-            if claims:
-                _claims(out, scale.value, table, page)
-            elif figure is None:
-                typer.echo(_listing(out, scale.value, cache))
-            else:
-                _figure(figure, scale.value, layer, network or "", out, options)
-        except KeyboardInterrupt:
-            typer.echo("Stopped. Finished cells are kept; the same command goes on where this one was.", err=True)
-            raise typer.Exit(130) from None
+    from eigenbandits.papers.lale2019.figure_list import listing
+
+    files = Files(run, scale.value, out, cache)
+    with options.failures(LabError):
+        if claims:
+            files.check_claims(table, page)
+        elif figure is None:
+            typer.echo(listing(out, scale.value, cache))
+        else:
+            files.draw(figure, layer and layer.value, network or "")
 
 
-def _figure(name: str, scale: str, layer: Layer | None, network: str, out: Path, options: dict[str, Any]) -> None:
-    from eigenbandits.papers import lale2019
+class Files:
+    """The files of the paper at one scale: runs what is missing, and writes figures and tables."""
 
-    known = lale2019.plates()
-    if name == "sensitivity":
-        _sensitivity(scale, out, options)
-    elif name in ("strong", "all"):
-        _everything(scale, layer, out, options, draw_all=name == "all")
-    elif name in known:
-        plate = known[name]
-        _draw(plate, plate.chosen(layer and layer.value, network), scale, out, options)
-    else:
-        raise unknown("figure", name, [*known, "strong", "sensitivity", "all"])
+    def __init__(self, run: Runner, scale: str, out: Path, cache: Path | None) -> None:
+        self.run, self.scale, self.out, self.cache = run, scale, out, cache
 
+    def draw(self, name: str, layer: str | None, network: str) -> None:
+        """Write one figure, or all of them."""
+        from eigenbandits.papers.lale2019 import paper_figures
 
-def _draw(plate: Plate, blocks: list[Block], scale: str, out: Path, options: dict[str, Any]) -> None:
-    from eigenbandits.papers.lale2019 import Study, summary
+        known = paper_figures()
+        if name == "sensitivity":
+            self._sensitivity()
+        elif name in ("strong", "all"):
+            self._everything(layer, draw_all=name == "all")
+        elif name in known:
+            self._one(known[name], known[name].chosen(layer, network))
+        else:
+            raise unknown("figure", name, [*known, "strong", "sensitivity", "all"])
 
-    results: dict[Block, dict[str, Results]] = {}
-    refusals = []
-    for block in blocks:
-        try:
-            results[block] = {group: Study(block, group, scale).run(out, **options) for group in plate.groups}
-        except LabError as error:
-            refusals.append(str(error))
-            continue
-        lines = [line for group, found in results[block].items() for line in summary.lines_of(found, block, group)]
-        typer.echo(f"\n{block.title}: {lines[0].rounds:,} rounds, {lines[0].seeds} seeds; network: {block.network}\n")
-        typer.echo(summary.as_text(lines))
-    if not results:
-        raise LabError(refusals[0])
-    for refusal in refusals:
-        typer.echo(f"\nLeft out: {refusal}", err=True)
-    typer.echo(f"\nLeft behind: {_save(plate, blocks, results, scale, out)}")
+    def _results(self, study: Study, progress: str = "auto") -> Results:
+        return self.run(study.experiment(self.cache), study.folder(self.out), progress)
 
+    def _one(self, figure: PaperFigure, blocks: list[Block]) -> None:
+        from eigenbandits.papers.lale2019 import Study, results_table
+        from eigenbandits.papers.lale2019.study import environment
 
-def _save(plate: Plate, blocks: list[Block], results: dict[Block, dict[str, Results]], scale: str, out: Path) -> Path:
-    from eigenbandits.papers.lale2019 import panels
-
-    layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
-    kind = "-".join(filter(None, (plate.name, layer, blocks[0].other, scale)))
-    path = out / f"figure-{kind}.png"
-    write_whole(path, panels.small_png(panels.draw(plate, blocks, results)))
-    return path
-
-
-def _everything(scale: str, layer: Layer | None, out: Path, options: dict[str, Any], draw_all: bool) -> None:
-    """Run all groups on all blocks whose features are there, what matters most first, and draw what comes of it."""
-    from eigenbandits.papers.lale2019 import Study, account, all_blocks, panels, plates, study, summary
-
-    blocks, refusals = [], []
-    for block in all_blocks():
-        if layer is None or block.layer == layer.value:
+        results: dict[Block, dict[str, Results]] = {}
+        skipped = []
+        for block in blocks:
             try:
-                study.environment(block, options["cache"])
-                blocks.append(block)
+                environment(block, self.cache)
             except LabError as error:
-                refusals.append(str(error))
-    for one in study.studies(scale):
-        if one.block in blocks:
-            typer.echo(f"{one.block.title}: {one.group}")
-            one.run(out, **options)
-    for refusal in refusals:
-        typer.echo(f"Left out: {refusal}", err=True)
-    table = summary.Table.collect(out, scale)
-    path = out / f"figure-strong-{scale}.png"
-    write_whole(path, panels.small_png(panels.strong(table, blocks, account.STRONG)))
-    typer.echo(f"\n{account.as_text(account.mistakes(table))}\n\nLeft behind: {path}")
-    for plate in plates().values() if draw_all else ():
-        for kind in dict.fromkeys(block.layer for block in blocks):
+                skipped.append(str(error))
+                continue
+            results[block] = {group: self._results(Study(block, group, self.scale)) for group in figure.groups}
+            rows = [
+                row for group, found in results[block].items() for row in results_table.rows_of(found, block, group)
+            ]
+            typer.echo(f"\n{block.title}: {rows[0].rounds:,} rounds, {rows[0].seeds} seeds; network: {block.network}\n")
+            typer.echo(results_table.as_text(rows))
+        if not results:
+            raise LabError(skipped[0])
+        for reason in skipped:
+            typer.echo(f"\nSkipped: {reason}", err=True)
+        wrote([self._save(figure, blocks, results)])
+
+    def _save(self, figure: PaperFigure, blocks: list[Block], results: dict[Block, dict[str, Results]]) -> Path:
+        from eigenbandits.papers.lale2019 import figures
+
+        layer = next((block.layer for block in blocks if block.layer != "linear"), "linear")
+        kind = "-".join(filter(None, (figure.name, layer, blocks[0].other, self.scale)))
+        path = self.out / f"figure-{kind}.png"
+        write_whole(path, figures.small_png(figures.paper_plot(figure, blocks, results)))
+        return path
+
+    def _everything(self, layer: str | None, draw_all: bool) -> None:
+        """Run all groups on all blocks whose features are available, the most important first, and draw the results."""
+        from eigenbandits.papers.lale2019 import Study, all_blocks, figures, paper_figures, report, study
+        from eigenbandits.papers.lale2019.results_table import ResultsTable
+
+        blocks, skipped = [], []
+        for block in all_blocks():
+            if layer is None or block.layer == layer:
+                try:
+                    study.environment(block, self.cache)
+                    blocks.append(block)
+                except LabError as error:
+                    skipped.append(str(error))
+        for one in study.studies(self.scale):
+            if one.block in blocks:
+                typer.echo(f"{one.block.title}: {one.group}")
+                self._results(one)
+        for reason in skipped:
+            typer.echo(f"Skipped: {reason}", err=True)
+        table = ResultsTable.collect(self.out, self.scale)
+        path = self.out / f"figure-strong-{self.scale}.png"
+        write_whole(path, figures.small_png(figures.strong_plot(table, blocks, report.STRONG)))
+        typer.echo(f"\n{report.as_text(report.mistakes(table))}")
+        paths = [path]
+        for figure in paper_figures().values() if draw_all else ():
+            for kind in dict.fromkeys(block.layer for block in blocks):
+                try:
+                    wanted = figure.chosen(kind)
+                except LabError:
+                    continue  # this figure has no such layer
+                if all(block in blocks for block in wanted):
+                    found = {
+                        block: {
+                            group: self._results(Study(block, group, self.scale), "none") for group in figure.groups
+                        }
+                        for block in wanted
+                    }
+                    paths.append(self._save(figure, wanted, found))
+        wrote(paths)
+
+    def _sensitivity(self) -> None:
+        from eigenbandits.papers.lale2019 import figures, sensitivity
+
+        experiment = sensitivity.experiment(self.scale, self.cache)
+        results = self.run(experiment, sensitivity.folder(self.out, self.scale))
+        found = sensitivity.points(results)
+        path = self.out / f"figure-sensitivity-{self.scale}"
+        write_whole(path.with_suffix(".png"), figures.small_png(sensitivity.sensitivity_plot(results)))
+        sensitivity.write(path.with_suffix(".csv"), found)
+        typer.echo(sensitivity.as_text(found))
+        wrote([path.with_suffix(".png"), path.with_suffix(".csv")])
+
+    def check_claims(self, path: Path | None, page: Path | None) -> None:
+        """Print the claims with their verdicts, and write them to files."""
+        from eigenbandits.papers.lale2019 import report
+        from eigenbandits.papers.lale2019.results_table import ResultsTable
+
+        table = ResultsTable.collect(self.out, self.scale) if path is None else ResultsTable.read(path)
+        paths = []
+        if path is None:
+            paths = [self.out / f"results-{self.scale}.csv", self.out / f"claims-{self.scale}.md"]
+            self.out.mkdir(parents=True, exist_ok=True)
+            table.write(paths[0])
+            write_whole(paths[1], (report.page(table) + "\n").encode())
+        typer.echo(report.text(table))
+        if page is not None:
             try:
-                wanted = plate.chosen(kind)
-            except LabError:
-                continue  # this figure has no such layer
-            if all(block in blocks for block in wanted):
-                quiet = {"progress": "none", **options}
-                found = {
-                    block: {group: Study(block, group, scale).run(out, **quiet) for group in plate.groups}
-                    for block in wanted
-                }
-                typer.echo(f"Left behind: {_save(plate, wanted, found, scale, out)}")
-
-
-def _sensitivity(scale: str, out: Path, options: dict[str, Any]) -> None:
-    from eigenbandits.papers.lale2019 import panels, sensitivity
-
-    cache, engine = options["cache"], {key: options[key] for key in ("engine", "workers", "refresh")}
-    results = sensitivity.experiment(scale, cache).run(sensitivity.folder(out, scale), **engine)
-    found = sensitivity.points(results)
-    path = out / f"figure-sensitivity-{scale}"
-    write_whole(path.with_suffix(".png"), panels.small_png(sensitivity.draw(results)))
-    sensitivity.write(path.with_suffix(".csv"), found)
-    typer.echo(f"{sensitivity.as_text(found)}\n\nLeft behind: {path}.png and {path}.csv")
-
-
-def _claims(out: Path, scale: str, path: Path | None, page: Path | None) -> None:
-    from eigenbandits.papers.lale2019 import account, summary
-
-    table = summary.Table.collect(out, scale) if path is None else summary.Table.read(path)
-    if path is None:
-        out.mkdir(parents=True, exist_ok=True)
-        table.write(out / f"results-{scale}.csv")
-        write_whole(out / f"claims-{scale}.md", (account.markdown(table) + "\n").encode())
-    typer.echo(account.text(table))
-    if page is not None:
-        try:
-            before = page.read_text(encoding="utf-8")
-        except OSError as error:
-            raise LabError(f"{page} cannot be read ({error.strerror}); expected a page in Markdown.") from None
-        write_whole(page, account.update(before, "claims", account.markdown(table)).encode())
-    if path is None:
-        typer.echo(f"\nLeft behind: {out / f'results-{scale}.csv'} and {out / f'claims-{scale}.md'}")
-
-
-def _listing(out: Path, scale: str, cache: Path | None) -> str:
-    from eigenbandits.papers.lale2019 import listing
-
-    return listing.listing(out, scale, cache)
+                before = page.read_text(encoding="utf-8")
+            except OSError as error:
+                raise LabError(f"{page} cannot be read ({error.strerror}); expected a page in Markdown.") from None
+            write_whole(page, report.update(before, "claims", report.page(table)).encode())
+            paths.append(page)
+        if paths:
+            wrote(paths)

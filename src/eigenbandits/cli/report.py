@@ -1,49 +1,43 @@
-"""The files that commands leave behind."""
+"""`eigenbandits report`: one self-contained page about an experiment, and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any
+from typing import Annotated
 
 import typer
 
-from eigenbandits.environments import LowRank
-from eigenbandits.inputs import Array
-from eigenbandits.lab.compare import Play
-from eigenbandits.lab.figures import Panel, regret_figure
-from eigenbandits.lab.tables import write_csv
+from eigenbandits.cli import options
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.results import Results
+
+Bands = StrEnum("Bands", {"standard_error": "standard error", "bootstrap": "bootstrap"})
+PairedTest = StrEnum("PairedTest", ["t", "wilcoxon"])
 
 
-def folder(path: Path) -> None:
-    """Make a folder before anything is run, so that nothing is run in vain."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        reason = str(error.strerror).lower()
-        raise typer.BadParameter(f"{path} cannot be written to ({reason}); give another folder with --out.") from error
+def command(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="RESULTS", help="The folder of an experiment that has been run.", show_default=False),
+    ],
+    to: Annotated[Path | None, typer.Option(help="The file to write.", show_default="report.html in RESULTS")] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(help="Also write every figure to this folder, as PNG, PDF and SVG.", show_default="none"),
+    ] = None,
+    bands: Annotated[Bands, typer.Option(help="What the bands in the figures are.")] = Bands.standard_error,
+    test: Annotated[PairedTest, typer.Option(help="The paired test between policies.")] = PairedTest.t,
+) -> None:
+    """Write one HTML page about an experiment: figures, intervals, paired tests, settings, how to run it again."""
+    from eigenbandits.lab.reporting.figures import plots
+    from eigenbandits.lab.reporting.html import write_report
+    from eigenbandits.lab.reporting.renderer import save
 
-
-def leave_comparison(path: Path, rows: Sequence[Mapping[str, Any]], *panels: Panel) -> None:
-    """Leave the regret figure and the table of a comparison, and say where."""
-    figure, table = path / "regret.png", path / "regret.csv"
-    regret_figure(figure, *panels)
-    write_csv(table, rows)
-    typer.echo(f"Wrote {figure} and {table}")
-
-
-def model_panel(environment: LowRank, plays: Mapping[str, Sequence[Play]]) -> Panel:
-    """Return the panel of a comparison on the paper's model."""
-    return Panel(
-        curves_of(plays),
-        title=f"Regret with a hidden subspace: {environment.rank} of {environment.dim} dimensions matter",
-        subtitle=f"{environment.arms} actions per round, perturbation {environment.perturbation:g} × signal.",
-    )
-
-
-def curves_of(plays: Mapping[str, Sequence[Play]]) -> dict[str, list[Array]]:
-    """Return the regret curves of each policy."""
-    return {name: [play.regret for play in played] for name, played in plays.items()}
+    with options.failures(LabError):
+        results = Results.open(folder)
+        shown = plots(results, bands.value)
+        typer.echo(f"Wrote {write_report(results, to, test=test.value, figures=shown)}")
+        if figures is not None:
+            paths = save(shown, figures)
+            typer.echo(f"Wrote {len(paths)} figures to {figures}")

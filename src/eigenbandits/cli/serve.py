@@ -27,10 +27,9 @@ def command(
 ) -> None:
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
-    from eigenbandits.serve.errors import StorageError
-    from eigenbandits.serve.hosted import Unrepeatable
-    from eigenbandits.serve.storage import InUseError, database_of
-    from eigenbandits.serve.verify import differences
+    from eigenbandits.serve.errors import InUseError, StorageError
+    from eigenbandits.serve.storage import database_of
+    from eigenbandits.serve.writer.verify import differences
 
     with options.refusals():
         settings = Settings.read(config, **given)
@@ -46,7 +45,7 @@ def command(
             for line, same in differences(database):
                 typer.echo(line)
                 wrong += not same
-        except (ValueError, StorageError, Unrepeatable) as error:
+        except (ValueError, StorageError) as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(1) from error
         raise typer.Exit(1 if wrong else 0)

@@ -1,0 +1,90 @@
+"""Options that come together, declared once: those of an experiment's engine, and those of the paper's model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from eigenbandits.cli import options
+from eigenbandits.environments import LowRank
+from eigenbandits.extras import need
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.experiment import Experiment
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.tables import listed
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs experiments as the options of the command line say."""
+
+    engine: options.Engine = options.EngineName.processes
+    workers: options.Workers = None
+    scheduler: options.Scheduler = None
+    refresh: options.Refresh = False
+
+    def __call__(self, experiment: Experiment, out: Path | None, progress: str = "auto") -> Results:
+        """Run the missing cells; an error is one sentence with exit code 1, and an interrupt has exit code 130."""
+        with options.failures(LabError):
+            try:
+                return experiment.run(
+                    out,
+                    self.engine.value,
+                    workers=self.workers,
+                    scheduler=self.scheduler,
+                    refresh=self.refresh,
+                    progress=progress,
+                )
+            except KeyboardInterrupt:
+                typer.echo("Stopped. Finished cells are kept; the same command continues from here.", err=True)
+                raise typer.Exit(130) from None
+
+
+@dataclass(frozen=True)
+class Model:
+    """The options of `LowRank`."""
+
+    dim: options.Dim = 100
+    rank: options.Rank = 4
+    arms: options.Arms = 10
+    perturbation: options.Perturbation = 9.0
+    spread: options.Spread = 1.0
+    noise: options.Noise = 0.5
+
+    def environment(self, **more: Any) -> LowRank:
+        """Return the environment; a setting that it refuses is a bad option."""
+        with options.refusals():
+            return LowRank(**asdict(self), **more)
+
+
+def runs_experiments(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command with parameters ``run: Runner`` and ``model: Model`` the options of both."""
+    own = inspect.signature(command, eval_str=True).parameters
+    groups = {one.name: one.annotation for one in own.values() if one.annotation in (Runner, Model)}
+    fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, plain in own.items()
+        if name != "run"
+        for one in (fields[name].values() if name in fields else [plain])
+    ] + [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fields["run"].values()]
+
+    def wrapped(**given: Any) -> None:
+        need("lab", "pyarrow", "matplotlib", "threadpoolctl", what="This command")
+        made = {name: group(**{field: given.pop(field) for field in fields[name]}) for name, group in groups.items()}
+        command(**given, **made)
+
+    wrapped.__doc__ = command.__doc__
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapped
+
+
+def wrote(paths: Sequence[Path]) -> None:
+    """Print which files were written."""
+    typer.echo(f"\nWrote {listed([str(path) for path in paths])}")
