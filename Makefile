@@ -29,7 +29,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[cli,plot,digits]"
+	$(PIP) install --quiet --editable ".[lab,digits]"
 	@touch $@
 
 # `make test TORCH=torch` also tests the networks; torch is too large to be pulled unasked.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.lab.tables import aligned, standard_error
+from eigenbandits.lab.reporting.tables import aligned, standard_error
 from eigenbandits.serve.client import Client
 
 HERE = Path(__file__).resolve().parent
@@ -144,21 +144,20 @@ def report(outcomes: list[Outcome], tags: int) -> str:
 def draw(outcomes: list[Outcome], tags: int, path: Path) -> None:
     """Leave the learning curve as a figure."""
     from eigenbandits.files import write_whole
-    from eigenbandits.lab.drawing import to_bytes
-    from eigenbandits.lab.style import figure
+    from eigenbandits.lab.reporting.renderer import canvas, encode
 
-    made, (axes,) = figure(1, 1, width=6.4, height=3.6)
+    made, (axes,) = canvas(1, 1, width=6.4, height=3.6)
     window = np.ones(BLOCK) / BLOCK
-    for label, colour, line, values in (
+    for label, color, line, values in (
         ("through the service", "#0072B2", "solid", [o.served for o in outcomes]),
         ("cosine similarity", "#D55E00", "dashed", [o.cosine for o in outcomes]),
     ):
         curve = np.convolve(np.mean(values, axis=0), window, mode="valid")
-        axes.plot(np.arange(BLOCK, BLOCK + len(curve)), curve, color=colour, linestyle=line, label=label)
+        axes.plot(np.arange(BLOCK, BLOCK + len(curve)), curve, color=color, linestyle=line, label=label)
     axes.axhline(1 / tags, color="#000000", linestyle="dotted", label="random")
     axes.set(ylim=(0, 1), xlabel="questions so far", ylabel=f"right tags, of the last {BLOCK}")
     axes.legend(frameon=False)
-    write_whole(path, to_bytes(made, "png"))
+    write_whole(path, encode(made, "png"))
 
 
 def main() -> None:

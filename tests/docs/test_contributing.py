@@ -24,7 +24,7 @@ def copy(tmp_path_factory):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(code, encoding="utf-8")
     with (root / "src/eigenbandits/__init__.py").open("a", encoding="utf-8") as file:
-        file.write('\nfrom eigenbandits.algorithms.square_cb import SquareCB\n\n__all__ += ["SquareCB"]\n')
+        file.write('\nfrom eigenbandits.algorithms.rand_ucb import RandUCB\n\n__all__ += ["RandUCB"]\n')
     return root
 
 
@@ -43,23 +43,23 @@ def passed(root, *arguments):
 
 def test_the_page_has_the_files_that_it_speaks_of():
     assert list(FILES) == [
-        "src/eigenbandits/rules/inverse_gap.py",
-        "src/eigenbandits/algorithms/square_cb.py",
-        "tests/rules/test_inverse_gap.py",
+        "src/eigenbandits/rules/random_width.py",
+        "src/eigenbandits/algorithms/rand_ucb.py",
+        "tests/rules/test_random_width.py",
     ]
 
 
 @pytest.mark.slow
 def test_the_checks_find_the_new_algorithm_and_it_passes_them(copy):
     # A check for each of many properties: fewer would mean that they did not find it.
-    assert passed(copy, "tests/checks", "-k", "SquareCB") >= 20
+    assert passed(copy, "tests/checks", "-k", "RandUCB") >= 20
 
 
 @pytest.mark.slow
 def test_its_own_tests_and_its_example_pass(copy):
-    tests = FILES["tests/rules/test_inverse_gap.py"].count("\ndef test_")
-    assert passed(copy, "tests/rules/test_inverse_gap.py") == tests
-    assert passed(copy, "src/eigenbandits/rules/inverse_gap.py") == 1
+    tests = FILES["tests/rules/test_random_width.py"].count("\ndef test_")
+    assert passed(copy, "tests/rules/test_random_width.py") == tests
+    assert passed(copy, "src/eigenbandits/rules/random_width.py") == 1
 
 
 @pytest.mark.slow

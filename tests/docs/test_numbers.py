@@ -7,29 +7,27 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, name
 
 import eigenbandits as eb
-from eigenbandits.lab import demo
-from eigenbandits.lab.compare import compare
+from eigenbandits.lab.studies import demo
 from eigenbandits.subspace.error import SAFETY
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("table", "environment", "line_up"),
-    [("images", demo.IMAGES, demo.images_line_up), ("the model", demo.ENVIRONMENT, demo.line_up)],
-)
-def test_the_demo_loses_what_the_first_page_says(table, environment, line_up):
+@pytest.mark.parametrize(("table", "environment"), [("images", "digits"), ("the model", "model")])
+def test_the_demo_loses_what_the_first_page_says(table, environment, tmp_path):
     pytest.importorskip("sklearn", reason="the digits need scikit-learn: pip install 'eigenbandits[digits]'")
     page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     rows = page.split(f"| policy on {table} |")[1].split("\n\n")[0]
     shown = {name: (float(lost), float(error)) for name, lost, error in re.findall(r"\| (.+) \| (.+) \| (.+) \|", rows)}
-    assert list(shown) == list(line_up(environment.instance(0), 0))
+    assert list(shown) == list(demo.POLICIES)
     # Those that the page is about; the others take most of the time.
-    only = [demo.FLAGSHIP, demo.TUNED]
-    plays = compare(environment, demo.ROUNDS, demo.SEEDS, line_up, only, first_seed=demo.FIRST_SEED)
-    for policy, played in plays.items():
+    experiment = demo.experiment()
+    experiment.policies = {name: demo.POLICIES[name] for name in (demo.FLAGSHIP, demo.TUNED)}
+    experiment.environments = {environment: demo.ENVIRONMENTS[environment]}
+    results = experiment.run(tmp_path, progress="none")
+    for policy, runs in zip(results.policies, results.final("regret")[:, 0], strict=True):
         regret, error = shown[policy]
         # Another machine's arithmetic may choose otherwise now and then: within a standard error it is the same number.
-        assert sum(play.regret[-1] for play in played) / demo.SEEDS == pytest.approx(regret, abs=error), policy
+        assert runs.mean() == pytest.approx(regret, abs=error), policy
 
 
 def test_constants_in_formulas_are_those_in_use():
