@@ -1,4 +1,4 @@
-"""What labelled examples in the order of a seed have in common, whether they are held or formed when they are due."""
+"""What labeled examples in the order of a seed have in common, whether they are held or formed when they are due."""
 
 from __future__ import annotations
 

@@ -84,18 +84,18 @@ def train(
         Called with a line after each epoch.
     """
     rng = np.random.default_rng(plan.seed)
-    optimiser = torch.optim.AdamW(parameters, lr=plan.rate, weight_decay=plan.decay)
+    optimizer = torch.optim.AdamW(parameters, lr=plan.rate, weight_decay=plan.decay)
     steps = plan.epochs * math.ceil(len(targets) / plan.batch)
-    rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step / steps))
+    rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step / steps))
     wanted = torch.from_numpy(targets).to(device())
     started = monotonic()
     for epoch in range(1, plan.epochs + 1):
         total = 0.0
         for rows in _batches(rng.permutation(len(targets)), plan.batch):
             loss = functional.cross_entropy(network(inputs(rows)), wanted[torch.from_numpy(rows).to(wanted.device)])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             rates.step()
             total += float(loss.detach()) * len(rows)
         mean = total / len(targets)
