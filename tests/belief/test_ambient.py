@@ -225,3 +225,30 @@ def test_a_decision_that_is_kept_keeps_its_own_row_alone():
         arrays = [one for one in kept if isinstance(one, np.ndarray)]
         assert len(arrays) == 3
         assert all(one.base is None and one.size <= 8 for one in arrays)
+
+
+@pytest.mark.parametrize("kind", ["generic", "collinear", "zero"])
+def test_posterior_values_in_few_actions_are_those_of_the_normal_law(kind):
+    """With K < d the values are drawn in K dimensions: mean Xθ̂ and covariance R² XZ⁻¹Xᵀ, computed here directly."""
+    rng = np.random.default_rng(11)
+    seen, rewards = rng.standard_normal((30, 7)), rng.standard_normal(30)
+    belief = Ambient(0.5, ridge=2.0)
+    belief.start(7)
+    belief.learn_many(seen, rewards)
+    actions = rng.standard_normal((3, 7))
+    if kind == "collinear":
+        actions[1] = -2.0 * actions[0]
+    if kind == "zero":
+        actions[1] = 0.0
+    gram = seen.T @ seen + 2.0 * np.eye(7)
+    mean, covariance = (
+        actions @ np.linalg.solve(gram, seen.T @ rewards),
+        0.25 * actions @ np.linalg.solve(gram, actions.T),
+    )
+    drawn = belief.view(actions).posterior(200_000, np.random.default_rng(12))
+    # Standard errors of a variance and a mean over 200,000 draws, five times.
+    size = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(drawn.values.mean(axis=0) - mean) <= 5.0 * size / np.sqrt(200_000) + 1e-12)
+    assert np.abs(np.cov(drawn.values.T) - covariance).max() <= 5.0 * np.sqrt(2.0 / 200_000) * size.max() ** 2
+    for index in (0, 7):
+        assert actions @ drawn.vector(index) == pytest.approx(drawn.values[index], abs=1e-9)

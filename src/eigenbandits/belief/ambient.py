@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, kernels, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, among, walk
-from eigenbandits.belief.boundary import Root, boundary, models
+from eigenbandits.belief.boundary import Root, boundary, models, posterior
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
@@ -372,11 +372,17 @@ class AmbientView(View):
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
-            actions = self.lifted.astype(np.float64, copy=False)
-            self._products = self.belief.inverse.times_rows(actions)
-            squares = linalg.row_dots(actions, self._products)
-            self._uppers, self._estimates = kernels.ambient_bounds(actions, squares, self._center, self.omega)
+            self._look()
+            assert self._products is not None
+            squares = linalg.row_dots(self.lifted, self._products)
+            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
         return self._uppers
+
+    def _look(self) -> None:
+        """Find the products Z⁻¹x of all actions."""
+        if self._products is None:
+            self.lifted = self.lifted.astype(np.float64, copy=False)
+            self._products = self.belief.inverse.times_rows(self.lifted)
 
     def solved(self, index: int) -> Array | None:
         """Return Z⁻¹x of an action where it is known already."""
@@ -409,8 +415,13 @@ class AmbientView(View):
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws from N(θ̂, scale² Z⁻¹), with the noise R for the scale where none is given."""
-        deviations = self.belief.inverse.times_columns(self._root.draw(count, rng))
-        deviations *= self.belief.noise if scale is None else scale
+        size, dim = self.lifted.shape
+        scale = self.belief.noise if scale is None else scale
+        if size < dim:
+            self._look()
+            assert self._products is not None
+            return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
+        deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))
         return models(self.lifted, self.estimates(), self._center, deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:

@@ -68,6 +68,38 @@ def models(lifted: Array, estimates: Array, center: Array, deviations: Array) ->
     return Models(values, lambda index: center + deviations[:, index])
 
 
+def posterior(
+    lifted: Array,
+    estimates: Array,
+    center: Array,
+    products: Array,
+    scale: float,
+    count: int,
+    rng: np.random.Generator,
+) -> Models:
+    """Return models of the normal law N(θ̂, scale² Z⁻¹), as far as the decision set can tell them apart.
+
+    The values of the K actions are normal with covariance scale² XZ⁻¹Xᵀ, so they are drawn in K dimensions: no factor
+    of Z is needed, and `count` models cost O(count·K²). A model is, of all those that give the values drawn, the
+    likeliest.
+
+    Parameters
+    ----------
+    lifted, estimates
+        The actions (K, D), and xᵀθ̂ for each.
+    center, products
+        θ̂, and Z⁻¹x (K, D) for each action.
+    """
+    values, vectors = _seen(lifted, products)
+    # The symmetric root, because the signs of eigenvectors are a matter of rounding, and draws should not depend on it.
+    steps = scale * rng.standard_normal((count, len(lifted))) @ vectors
+
+    def model(index: int) -> Array:
+        return np.asarray(center + (vectors / np.sqrt(values) @ steps[index]) @ products)
+
+    return Models(estimates + steps @ (vectors * np.sqrt(values)).T, model)
+
+
 def boundary(
     lifted: Array,
     estimates: Array,
@@ -82,7 +114,7 @@ def boundary(
 
     A model is θ̂ + Ω Z^{-1/2}u with u even on the sphere, u = g/‖g‖ for a normal g. The values that it gives to the K
     actions depend only on the part of g in the span of the Z^{-1/2}x, which is normal in at most K dimensions, and on
-    ‖g‖, whose other part is a chi-square number. So where K < D `count` models cost O(Kd² + count·K²) in the place of
+    ‖g‖, whose other part is a chi-square number. So where K < D `count` models cost O(Kd² + count·K²) instead of
     O(count·d²). The rest of a model is drawn when it is asked for, which costs O(d²).
 
     Parameters
@@ -98,7 +130,9 @@ def boundary(
         deviations = inverse.times_columns(draws)
         lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", draws, deviations), np.finfo(float).tiny))
         return models(lifted, estimates, center, omega * deviations / lengths)
-    solved, values, vectors = _seen(lifted.astype(np.float64, copy=False), inverse)
+    actions = lifted.astype(np.float64, copy=False)
+    products = inverse.times_rows(actions)
+    values, vectors = _seen(actions, products)
     normal = rng.standard_normal((count, len(values)))
     unseen = rng.chisquare(dim - len(values), count)
     lengths = np.sqrt(np.einsum("ij,ij->i", normal, normal) + unseen)
@@ -107,20 +141,19 @@ def boundary(
 
     def model(index: int) -> Array:
         # Z⁻¹XᵀE v^{-1/2}: its columns are orthonormal in the metric of Z and span what the actions see.
-        frame = solved @ (vectors / np.sqrt(values))
+        frame = products.T @ (vectors / np.sqrt(values))
         rest = omega * float(np.sqrt(unseen[index])) / float(lengths[index])
         return np.asarray(center + frame @ steps[index] + rest * _unseen(inverse, root, frame, rng))
 
     return Models(promised, model)
 
 
-def _seen(actions: Array, inverse: linalg.SymmetricSum) -> tuple[Array, Array, Array]:
-    """Return Z⁻¹Xᵀ (D, K), and the eigenvalues and eigenvectors of XZ⁻¹Xᵀ that are more than rounding."""
-    solved = inverse.times_columns(actions.T)
-    shape = actions @ solved
+def _seen(actions: Array, products: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues and eigenvectors of XZ⁻¹Xᵀ that are more than rounding, given Z⁻¹x for each action x."""
+    shape = actions @ products.T
     values, vectors = np.linalg.eigh(0.5 * (shape + shape.T))
     kept = values > _ROUNDING * max(float(values[-1]), np.finfo(float).tiny)
-    return solved, values[kept], vectors[:, kept]
+    return values[kept], vectors[:, kept]
 
 
 def _unseen(inverse: linalg.SymmetricSum, root: Root, frame: Array, rng: np.random.Generator) -> Array:

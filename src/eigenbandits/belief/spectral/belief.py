@@ -408,7 +408,10 @@ class Spectral(Ambient):
 
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
-        half, _, _ = linalg.inverse(self.inverse.full(), 0.0, self.center)
+        covariance = self.inverse.full()
+        # Variances below the rounding of the largest one are not known, and may come out as zero or less.
+        rounding = np.finfo(float).eps * len(covariance) * float(np.diagonal(covariance).max())
+        half, _, _ = linalg.inverse(covariance, rounding, self.center)
         return half
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import kernels, linalg
+from eigenbandits import linalg
 from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
 
@@ -41,24 +41,9 @@ class SpectralView(AmbientView):
         np.subtract(values[index], best, out=said[members + 1 :])
         return found
 
-    def uppers(self) -> Array:
-        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
-        if self._uppers is None:
-            self._look()
-            assert self._products is not None
-            squares = linalg.row_dots(self.lifted, self._products)
-            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
-        return self._uppers
-
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
         return View.best(self) if self._products is not None else super().best()
-
-    def _look(self) -> None:
-        """Find the products Z⁻¹x of all actions."""
-        if self._products is None:
-            self.lifted = self.lifted.astype(np.float64, copy=False)
-            self._products = self.belief.inverse.times_rows(self.lifted)
 
     def prefetch(self, sizes: list[int]) -> None:
         """Find out at once what each part will ask for; not the bounds, since each part has a radius of its own."""
