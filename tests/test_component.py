@@ -17,7 +17,7 @@ def test_a_representation_shows_what_differs_from_the_defaults():
     assert repr(Thompson(0.5)) == "Thompson(scale=0.5)"
     assert repr(eb.OFUL(noise=0.1)) == "OFUL(noise=0.1)"
     assert repr(eb.LinUCB(multiplier=2.0, seed=3)) == "LinUCB(multiplier=2.0, seed=3)"
-    assert repr(eb.PSLB(noise=0.5, rule="exact", rank=3)) == "PSLB(noise=0.5, rank=3, rule='exact')"
+    assert repr(eb.PSLB(noise=0.5, rule="exact", rank=3)) == "PSLB(noise=0.5, rule='exact', rank=3)"
     composed = eb.Policy(Whole(), Ambient(0.1), Optimism())
     assert repr(composed) == "Policy(subspace=Whole(), belief=Ambient(noise=0.1), rule=Optimism())"
     # A whole number is not the same default as a number, a switch not the same as either.
