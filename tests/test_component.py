@@ -17,7 +17,7 @@ def test_a_representation_shows_what_differs_from_the_defaults():
     assert repr(Thompson(0.5)) == "Thompson(scale=0.5)"
     assert repr(eb.OFUL(noise=0.1)) == "OFUL(noise=0.1)"
     assert repr(eb.LinUCB(multiplier=2.0, seed=3)) == "LinUCB(multiplier=2.0, seed=3)"
-    assert repr(eb.PSLB(noise=0.5, rule="exact", rank=3)) == "PSLB(noise=0.5, rank=3, rule='exact')"
+    assert repr(eb.PSLB(noise=0.5, rule="exact", rank=3)) == "PSLB(noise=0.5, rule='exact', rank=3)"
     composed = eb.Policy(Whole(), Ambient(0.1), Optimism())
     assert repr(composed) == "Policy(subspace=Whole(), belief=Ambient(noise=0.1), rule=Optimism())"
     # A whole number is not the same default as a number, a switch not the same as either.
@@ -45,13 +45,20 @@ def test_a_clone_of_a_composition_clones_its_parts():
     assert shared.ambient.evidence is not belief.ambient.evidence
 
 
-def test_classes_are_known_by_their_names():
-    class Newcomer(Component):
+def test_classes_are_known_by_module_and_name(monkeypatch):
+    monkeypatch.setattr(Component, "_registry", dict(Component._registry))
+
+    class Ambient(Component):
         pass
 
-    assert Component._registry["Newcomer"] is Newcomer
-    assert Component._registry["PSLB"] is eb.PSLB
-    del Component._registry["Newcomer"]
+    assert Component.named("eigenbandits.belief.ambient:Ambient") is eb.belief.Ambient
+    assert Component.named(f"{__name__}:{Ambient.__qualname__}") is Ambient
+    # A class of the library that has moved since, and one of a file that names no modules.
+    assert Component.named("eigenbandits.old_home:PSLB") is eb.PSLB
+    assert Component.named("Ambient") is eb.belief.Ambient
+    for stranger in ("subprocess:Popen", "elsewhere:PSLB", "eigenbandits.serve.server:run", "Popen"):
+        with pytest.raises(KeyError, match=f"unknown class {stranger}; import the module"):
+            Component.named(stranger)
 
 
 def test_state_is_taken_back_whole():

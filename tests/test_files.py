@@ -4,6 +4,7 @@ import io
 import json
 import os
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.checks.play import decision_sets, play
 
 import eigenbandits as eb
 from eigenbandits import files
+from eigenbandits.algorithms.base import Algorithm, Parts
 from eigenbandits.component import Component
 
 
@@ -52,7 +54,7 @@ def test_a_file_of_plain_arrays(policy):
     header, arrays = contents(files.to_bytes(policy))
     assert header["format"] == files.FORMAT
     assert header["version"] == files.VERSION
-    assert header["policy"]["$component"] == "PSLB"
+    assert header["policy"]["$component"] == "eigenbandits.algorithms.pslb:PSLB"
     assert all(array.dtype.kind in "fiub" for array in arrays.values())
 
 
@@ -149,15 +151,28 @@ def test_a_file_of_a_later_version(policy):
     assert_refused(assembled(later, arrays), rf"has format version {files.VERSION + 1};.* reads up to .* Upgrade")
 
 
+def test_a_file_of_version_3_which_names_no_modules_is_read(tmp_path):
+    subspace, belief, rule = eb.subspace.PCA(2), eb.belief.Projected(0.1), eb.rules.Thompson(0.1)
+    policy = eb.Policy(subspace, belief, rule, seed=3)
+    play(policy, decision_sets(count=10))
+    header, arrays = contents(files.to_bytes(policy))
+    text = json.dumps(header | {"version": 3})
+    for part in (policy, subspace, belief, rule):
+        assert part.full_name() in text
+        text = text.replace(part.full_name(), type(part).__name__)
+    loaded = files.from_bytes(assembled(json.loads(text), arrays))
+    assert files.to_bytes(loaded) == files.to_bytes(policy)
+
+
 def test_a_file_of_an_earlier_version_says_what_to_do(policy):
     header, arrays = contents(files.to_bytes(policy))
-    assert_refused(assembled(header | {"version": 1}, arrays), r"has format version 1, .* learn from the log with")
+    assert_refused(assembled(header | {"version": 1}, arrays), r"has format version 1; .* learn from the log with")
 
 
 def test_an_unknown_class_is_refused(policy):
     header, arrays = contents(files.to_bytes(policy))
-    header["policy"]["$component"] = "Popen"
-    assert_refused(assembled(header, arrays), "cannot be read as a policy: .*unknown class Popen")
+    header["policy"]["$component"] = "subprocess:Popen"
+    assert_refused(assembled(header, arrays), "cannot be read as a policy: .*unknown class subprocess:Popen")
 
 
 def test_only_a_policy_is_a_policy(policy):
@@ -193,11 +208,12 @@ def test_pickled_arrays_are_never_opened(policy, capsys):
 
 
 def test_a_policy_of_ones_own(tmp_path):
-    class Homemade(eb.Policy):
-        def __init__(self, *, noise, seed=None):
-            self.noise = noise
-            self.seed = seed
-            self._compose(eb.subspace.Whole(), eb.belief.Ambient(noise), eb.rules.Thompson(noise), seed=seed)
+    @dataclass(kw_only=True, repr=False, eq=False)
+    class Homemade(Algorithm):
+        noise: float
+
+        def parts(self) -> Parts:
+            return eb.subspace.Whole(), eb.belief.Ambient(self.noise), eb.rules.Thompson(self.noise)
 
     policy = Homemade(noise=0.3, seed=1)
     play(policy, decision_sets(count=5))
@@ -205,8 +221,8 @@ def test_a_policy_of_ones_own(tmp_path):
     loaded = eb.load(tmp_path / "mine")
     assert type(loaded) is Homemade
     assert files.to_bytes(loaded) == files.to_bytes(policy)
-    del Component._registry["Homemade"]
-    with pytest.raises(ValueError, match="unknown class Homemade; import the module that defines it first"):
+    del Component._registry[Homemade.full_name()]
+    with pytest.raises(ValueError, match=r"unknown class .*:.*Homemade; import the module that defines it first"):
         eb.load(tmp_path / "mine")
 
 

@@ -1,4 +1,4 @@
-"""What every part of a policy can do: tell its parameters, hand out its state, take it back, and copy itself."""
+"""Component: what every part of a policy has, which is parameters, a state that can be restored, and copies."""
 
 from __future__ import annotations
 
@@ -19,20 +19,41 @@ class Component:
     _registry: ClassVar[dict[str, type[Component]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Register the class under its name, so that files can name it without being able to name anything else."""
+        """Register the class by its name, so that files can name it and nothing else."""
         super().__init_subclass__(**kwargs)
-        Component._registry[cls.__name__] = cls
+        Component._registry[cls.full_name()] = cls
+
+    @classmethod
+    def full_name(cls) -> str:
+        """Return what files call the class: ``module:Class``."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    @staticmethod
+    def named(name: str) -> type[Component]:
+        """Return a class by its full name; nothing is imported for it.
+
+        A class of this library is found in whatever module it is now. Older files name classes without a module.
+        """
+        if name in Component._registry:
+            return Component._registry[name]
+        module, _, own = name.rpartition(":")
+        if not module or module.startswith("eigenbandits."):
+            found = [kind for kind in Component._registry.values() if kind.__name__ == own]
+            ours = [kind for kind in found if kind.__module__.startswith("eigenbandits.")]
+            if len(ours) == 1 or (not module and len(found) == 1):
+                return (ours or found)[0]
+        raise KeyError(f"unknown class {name}; import the module that defines it first")
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments, as they were given."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def state(self) -> dict[str, Any]:
-        """Return everything that running has changed; arrays are not copied."""
+        """Return everything that has changed since it was made; arrays are not copied."""
         return {name: _get_state(getattr(self, name)) for name in self._state_names}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what `state` gave; the component goes on exactly as the one that gave it."""
+        """Set what `state` returned; the component then goes on exactly as the one that it came from."""
         for name in self._state_names:
             current = getattr(self, name)
             if isinstance(current, Component):
@@ -44,7 +65,7 @@ class Component:
                 setattr(self, name, value.copy(order="K") if isinstance(value, np.ndarray) else value)
 
     def clone(self) -> Self:
-        """Return a fresh component with the same parameters that has seen nothing."""
+        """Return a new component with the same parameters, which has seen nothing."""
         params = {
             name: value.clone() if isinstance(value, Component) else value for name, value in self.params().items()
         }

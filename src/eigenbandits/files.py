@@ -20,7 +20,9 @@ from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
 
 FORMAT = "eigenbandits-policy"
-VERSION = 3
+VERSION = 4
+# Version 3 names classes without their modules.
+OLDEST = 3
 
 
 def to_bytes(policy: Policy) -> bytes:
@@ -53,10 +55,10 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
         raise ValueError(
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
         )
-    if version < VERSION:
+    if version < OLDEST:
         raise ValueError(
-            f"{name} has format version {version}, of a policy that this eigenbandits no longer has; "
-            "make the policy anew and let it learn from the log with learn_many()."
+            f"{name} has format version {version}; this eigenbandits reads {OLDEST} to {VERSION}. "
+            "Make a new policy and let it learn from the log with learn_many()."
         )
     try:
         policy = decode(header["policy"], arrays)
@@ -114,7 +116,7 @@ def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 def encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Return a JSON value in which arrays are replaced by their names in `arrays`."""
     if isinstance(value, Component):
-        return {"$component": type(value).__name__, "params": encode(value.params(), arrays)}
+        return {"$component": value.full_name(), "params": encode(value.params(), arrays)}
     if isinstance(value, Structure):
         return {"$structure": dataclasses.asdict(value)}
     if isinstance(value, np.ndarray):
@@ -143,8 +145,5 @@ def decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     if "$structure" in value:
         return Structure(**value["$structure"])
     if "$component" in value:
-        name = value["$component"]
-        if name not in Component._registry:
-            raise KeyError(f"unknown class {name}; import the module that defines it first")
-        return Component._registry[name](**decode(value["params"], arrays))
+        return Component.named(value["$component"])(**decode(value["params"], arrays))
     return {key: decode(item, arrays) for key, item in value.items()}

@@ -56,6 +56,10 @@ class Policy(Layout):
     _state_names: ClassVar[tuple[str, ...]] = (
         *("dim", "round", "centering", "scoring", "subspace", "belief", "rule", "rng"),
     )
+    # What a policy that does not take them as arguments goes by.
+    center: str = "none"
+    dtype: str = "float64"
+    prior: Prior | None = None
 
     def __init__(
         self,
@@ -340,10 +344,6 @@ class Policy(Layout):
         except BaseException:
             self.belief.recover()
             raise
-
-    def params(self) -> dict[str, Any]:
-        """Return the constructor's arguments; a part that was given by a word, by that word."""
-        return {name: getattr(self, f"{name}_name", value) for name, value in super().params().items()}
 
     def merge(self, others: Iterable[Policy], base: Policy | None = None) -> None:
         """Take in what other replicas of this policy have seen and learned, as if one process had.

@@ -40,7 +40,7 @@ def test_the_three_axes(policy, subspace, belief, rule):
         (eb.PSLB, {"noise": None}, "noise is None; expected a number"),
         (eb.PSLB, {"noise": 0.1, "rank": 0}, "rank is 0; expected a whole number"),
         (eb.PSLB, {"noise": 0.1, "rank": 2.5}, "rank is 2.5; expected a whole number"),
-        (eb.PSLB, {"noise": 0.1, "rule": "bold"}, "rule is 'bold'; expected one of 'optimism', 'exact'"),
+        (eb.PSLB, {"noise": 0.1, "rule": "bold"}, "rule is 'bold'; expected one of 'optimism', 'randomized', 'exact'"),
         (eb.PSLB, {"noise": 0.1, "rank": 2, "radius": "wide"}, "radius is 'wide'; expected one of 'sharp'"),
         (eb.PSLB, {"noise": 0.1, "subspace": "flat"}, "subspace is 'flat'; expected one of 'pca', 'streaming'"),
         (eb.PSLB, {"noise": 0.1, "subspace": "streaming", "center": "mean"}, "Streaming cannot follow a running mean"),

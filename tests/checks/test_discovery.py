@@ -3,6 +3,7 @@
 from tests.checks.cases import CASES, NEEDS, Case, discovered
 
 import eigenbandits as eb
+from eigenbandits.algorithms.base import Algorithm, Parts
 
 
 def test_every_public_policy_is_checked():
@@ -18,9 +19,8 @@ def test_case_names_are_unique():
 
 
 def test_a_new_policy_is_checked_with_no_further_ado():
-    class Newcomer(eb.Policy):
-        def __init__(self, *, seed: int | None = None) -> None:
-            self.seed = seed
-            self._compose(eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.BestEstimate(), seed=seed)
+    class Newcomer(Algorithm):
+        def parts(self) -> Parts:
+            return eb.subspace.Whole(), eb.belief.Ambient(0.1), eb.rules.BestEstimate()
 
     assert isinstance(Case(Newcomer).make(dim=3, seed=5, noise=1.0), Newcomer)

@@ -7,6 +7,7 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.belief import Ambient, Both, MixtureSet, Projected
+from eigenbandits.belief.fixed import FixedModel
 from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.rules import InverseGap, RandomizedOptimism
 from eigenbandits.rules.inverse_gap import inverse_gap_weights
@@ -138,4 +139,4 @@ def test_bad_settings_are_refused_in_one_sentence():
     with pytest.raises(ValueError, match="rule is 'exact'; expected one of 'optimism', 'randomized'"):
         eb.OFUL(noise=0.1, rule="exact")
     with pytest.raises(ValueError, match="RandomizedOptimism needs uppers and lowers, but FixedModel offers only"):
-        eb.Policy(eb.subspace.Whole(), eb.algorithms.simple.FixedModel(), RandomizedOptimism())
+        eb.Policy(eb.subspace.Whole(), FixedModel(), RandomizedOptimism())

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from eigenbandits.algorithms.words import optimistic
+from dataclasses import dataclass
+
+from eigenbandits.algorithms.base import Centered, Floored, Optimistic, Parts
 from eigenbandits.belief import Belief, MixtureSet, Spectral
 from eigenbandits.belief.memories import HALF_LIVES, remembering
-from eigenbandits.policy import Policy
 from eigenbandits.rules import Thompson
 from eigenbandits.rules.floor import floored
 from eigenbandits.scoring import Prior
-from eigenbandits.subspace import PCA, Spectrum, Subspace
+from eigenbandits.subspace import PCA, Spectrum
 
 
-class EigenUCB(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Eigen(Floored, Centered):
+    """What EigenUCB and EigenTS share: the fields, the subspace and the belief."""
+
+    noise: float | None = None
+    width: float = 1.0
+    center: str = "mean"
+    memory: float | str | None = None
+    prior: Prior | None = None
+    dtype: str = "float64"
+
+    def spectral(self) -> tuple[Spectrum, Belief]:
+        """Return the subspace, which for "auto" forgets with the longest half-life tried, and the belief."""
+        half_life = HALF_LIVES[1] if isinstance(self.memory, str) else self.memory
+        return Spectrum(memory=half_life), remembering(Spectral(self.noise, self.width), self.memory)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class EigenUCB(Optimistic, _Eigen):
     """Optimism under a prior that follows the spectrum of all actions offered; nothing has to be set.
 
     Parameters
@@ -58,43 +77,21 @@ class EigenUCB(Policy):
     1
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float | None = None,
-        width: float = 1.0,
-        center: str = "mean",
-        memory: float | str | None = None,
-        prior: Prior | None = None,
-        certified: bool = False,
-        theta_bound: float | None = None,
-        delta: float = 0.01,
-        rule: str = "optimism",
-        floor: float = 0.0,
-        dtype: str = "float64",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.width = width
-        self.center = center
-        self.prior = prior
-        self.certified = certified
-        self.theta_bound = theta_bound
-        self.delta = delta
-        self.rule_name = rule
-        self.floor = floor
-        self.seed = seed
-        self.memory = memory
-        subspace: Subspace = spectrum(memory)
-        belief: Belief = remembering(Spectral(noise, width), memory)
-        if certified:
-            if noise is None or theta_bound is None:
-                raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
-            subspace, belief = PCA(), MixtureSet(noise, theta_bound, delta)
-        self._compose(subspace, belief, optimistic(rule, floor), center=center, seed=seed, dtype=dtype, prior=prior)
+    certified: bool = False
+    theta_bound: float | None = None
+    delta: float = 0.01
+
+    def parts(self) -> Parts:
+        """Return PCA or the spectrum, the posterior or a certified set, and a form of optimism."""
+        if not self.certified:
+            return *self.spectral(), self.optimism()
+        if self.noise is None or self.theta_bound is None:
+            raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
+        return PCA(), MixtureSet(self.noise, self.theta_bound, self.delta), self.optimism()
 
 
-class EigenTS(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class EigenTS(_Eigen):
     """The same belief by Thompson sampling, which gives propensities.
 
     Parameters
@@ -108,32 +105,8 @@ class EigenTS(Policy):
         it; 1 leaves propensities out. See `rules.Thompson`.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float | None = None,
-        width: float = 1.0,
-        center: str = "mean",
-        memory: float | str | None = None,
-        prior: Prior | None = None,
-        samples: int = 100,
-        floor: float = 0.0,
-        dtype: str = "float64",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.width = width
-        self.center = center
-        self.prior = prior
-        self.samples = samples
-        self.floor = floor
-        self.seed = seed
-        rule = floored(Thompson(width, samples), floor)
-        self.memory = memory
-        belief = remembering(Spectral(noise, width), memory)
-        self._compose(spectrum(memory), belief, rule, center=center, seed=seed, dtype=dtype, prior=prior)
+    samples: int = 100
 
-
-def spectrum(memory: float | str | None) -> Spectrum:
-    """Return the subspace, which forgets with the same half-life; for "auto" with the longest of those tried."""
-    return Spectrum(memory=HALF_LIVES[1] if isinstance(memory, str) else memory)
+    def parts(self) -> Parts:
+        """Return the spectrum, the posterior and Thompson sampling."""
+        return *self.spectral(), floored(Thompson(self.width, self.samples), self.floor)

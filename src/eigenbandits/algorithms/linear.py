@@ -1,17 +1,39 @@
-"""The linear bandits that PSLB is judged against, each with its reference."""
+"""The linear bandits that PSLB is compared with, each with its reference."""
 
 from __future__ import annotations
 
-from eigenbandits.algorithms.words import optimistic
-from eigenbandits.belief import Ambient, Projected, Sketched
+from dataclasses import dataclass
+
+from eigenbandits.algorithms.base import Centered, Confident, Floored, Optimistic, Parts
+from eigenbandits.belief import Ambient, Belief, Projected, Sketched
 from eigenbandits.belief.memories import remembering
-from eigenbandits.policy import Policy
 from eigenbandits.rules import Optimism, Thompson
 from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import RandomProjection, Whole
 
 
-class OFUL(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class Ridge(Centered):
+    """Base of the algorithms that estimate θ* by ridge regression in the whole space.
+
+    Parameters
+    ----------
+    ridge
+        λ.
+    memory
+        As for `EigenUCB`.
+    """
+
+    ridge: float = 1.0
+    memory: float | str | None = None
+
+    def regression(self, noise: float = 0.0, radius: str | float = "logdet") -> Belief:
+        """Return the ridge estimate and its ellipsoid, with the memory."""
+        return remembering(Ambient(noise, ridge=self.ridge, radius=radius), self.memory)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class OFUL(Optimistic, Confident):
     """Optimism over the ellipsoid around the ridge estimate, in closed form: O(Kd²) to choose, O(d²) to learn.
 
     Parameters
@@ -34,40 +56,21 @@ class OFUL(Policy):
     Abbasi-Yadkori, Pál, Szepesvári. Improved Algorithms for Linear Stochastic Bandits. NeurIPS 2011.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        theta_bound: float = 1.0,
-        action_bound: float | None = None,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        radius: str = "logdet",
-        rank: int | None = None,
-        memory: float | str | None = None,
-        center: str = "none",
-        rule: str = "optimism",
-        floor: float = 0.0,
-        dtype: str = "float64",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.theta_bound = theta_bound
-        self.action_bound = action_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.radius = radius
-        self.rank = rank
-        self.center = center
-        self.rule_name = rule
-        self.floor = floor
-        self.seed = seed
-        self.memory = memory
-        belief = remembering(Ambient(noise, theta_bound, ridge, delta, radius, action_bound, rank), memory)
-        self._compose(Whole(), belief, optimistic(rule, floor), center=center, seed=seed, dtype=dtype)
+    action_bound: float | None = None
+    radius: str = "logdet"
+    rank: int | None = None
+    memory: float | str | None = None
+    dtype: str = "float64"
+
+    def parts(self) -> Parts:
+        """Return the whole space, the ellipsoid and a form of optimism."""
+        known = (self.noise, self.theta_bound, self.ridge, self.delta)
+        belief = Ambient(*known, self.radius, self.action_bound, self.rank)
+        return Whole(), remembering(belief, self.memory), self.optimism()
 
 
-class LinUCB(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class LinUCB(Optimistic, Ridge):
     """The same choice with a free multiplier in the place of the radius, as most practice has it.
 
     Parameters
@@ -84,29 +87,15 @@ class LinUCB(Policy):
     Li, Chu, Langford, Schapire. A Contextual-Bandit Approach to Personalized News Article Recommendation. WWW 2010.
     """
 
-    def __init__(
-        self,
-        *,
-        multiplier: float = 1.0,
-        ridge: float = 1.0,
-        memory: float | str | None = None,
-        center: str = "none",
-        rule: str = "optimism",
-        floor: float = 0.0,
-        seed: int | None = None,
-    ) -> None:
-        self.multiplier = multiplier
-        self.memory = memory
-        self.ridge = ridge
-        self.center = center
-        self.rule_name = rule
-        self.floor = floor
-        self.seed = seed
-        belief = remembering(Ambient(0.0, ridge=ridge, radius=multiplier), memory)
-        self._compose(Whole(), belief, optimistic(rule, floor), center=center, seed=seed)
+    multiplier: float = 1.0
+
+    def parts(self) -> Parts:
+        """Return the whole space, the ellipsoid and a form of optimism."""
+        return Whole(), self.regression(radius=self.multiplier), self.optimism()
 
 
-class LinTS(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class LinTS(Floored, Ridge):
     """Thompson sampling in the whole space: O(d²) per draw.
 
     Parameters
@@ -123,32 +112,17 @@ class LinTS(Policy):
     Agrawal, Goyal. Thompson Sampling for Contextual Bandits with Linear Payoffs. ICML 2013.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        scale: float | None = None,
-        ridge: float = 1.0,
-        memory: float | str | None = None,
-        samples: int = 100,
-        floor: float = 0.0,
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.scale = scale
-        self.ridge = ridge
-        self.memory = memory
-        self.samples = samples
-        self.floor = floor
-        self.center = center
-        self.seed = seed
-        rule = floored(Thompson(scale, samples), floor)
-        belief = remembering(Ambient(noise, ridge=ridge), memory)
-        self._compose(Whole(), belief, rule, center=center, seed=seed)
+    noise: float
+    scale: float | None = None
+    samples: int = 100
+
+    def parts(self) -> Parts:
+        """Return the whole space, the posterior and Thompson sampling."""
+        return Whole(), self.regression(self.noise), floored(Thompson(self.scale, self.samples), self.floor)
 
 
-class CBRAP(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class CBRAP(Confident):
     """Optimism after a random projection on `rank` dimensions: O(Kdm) to choose, blind to what the actions show.
 
     Parameters
@@ -163,29 +137,16 @@ class CBRAP(Policy):
     Yu, Lyu, King. CBRAP: Contextual Bandits with RAndom Projection. AAAI 2017.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        rank: int = 20,
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.rank = rank
-        self.theta_bound = theta_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.center = center
-        self.seed = seed
-        belief = Projected(noise, theta_bound, ridge, delta)
-        self._compose(RandomProjection(rank, seed), belief, Optimism(), center=center, seed=seed)
+    rank: int = 20
+
+    def parts(self) -> Parts:
+        """Return a random subspace, the ellipsoid in it and optimism."""
+        belief = Projected(self.noise, self.theta_bound, self.ridge, self.delta)
+        return RandomProjection(self.rank, self.seed), belief, Optimism()
 
 
-class SOFUL(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class SOFUL(Confident):
     """OFUL with its Gram matrix held as a frequent-directions sketch: O(dℓ) per round and in memory.
 
     Parameters
@@ -202,33 +163,18 @@ class SOFUL(Policy):
     Kuzborskij, Cella, Cesa-Bianchi. Efficient Linear Bandits through Matrix Sketching. AISTATS 2019.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        size: int = 20,
-        theta_bound: float = 1.0,
-        action_bound: float | None = None,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        radius: str | float = "logdet",
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.size = size
-        self.theta_bound = theta_bound
-        self.action_bound = action_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.radius = radius
-        self.center = center
-        self.seed = seed
-        belief = Sketched(noise, size, theta_bound, ridge, delta, False, radius, action_bound)
-        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)
+    size: int = 20
+    action_bound: float | None = None
+    radius: str | float = "logdet"
+
+    def parts(self) -> Parts:
+        """Return the whole space, the sketched ellipsoid and optimism."""
+        known = (self.noise, self.size, self.theta_bound, self.ridge, self.delta)
+        return Whole(), Sketched(*known, False, self.radius, self.action_bound), Optimism()
 
 
-class CBSCFD(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class CBSCFD(Confident):
     """The same sketch with spectral compensation: what shrinking takes off is given back in every direction.
 
     Parameters
@@ -243,25 +189,10 @@ class CBSCFD(Policy):
     Chen, Luo, Zhang, Yu, Lian. Efficient and Robust High-Dimensional Linear Contextual Bandits. IJCAI 2020.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        size: int = 20,
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        radius: str | float = "logdet",
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.size = size
-        self.theta_bound = theta_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.radius = radius
-        self.center = center
-        self.seed = seed
-        belief = Sketched(noise, size, theta_bound, ridge, delta, True, radius)
-        self._compose(Whole(), belief, Optimism(), center=center, seed=seed)
+    size: int = 20
+    radius: str | float = "logdet"
+
+    def parts(self) -> Parts:
+        """Return the whole space, the sketched and compensated ellipsoid, and optimism."""
+        known = (self.noise, self.size, self.theta_bound, self.ridge, self.delta)
+        return Whole(), Sketched(*known, True, self.radius), Optimism()

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass
+
 from eigenbandits import inputs
-from eigenbandits.algorithms.words import EVERY_FORM, optimistic
-from eigenbandits.belief import Ambient, Belief, Both, Projected
-from eigenbandits.policy import Policy
-from eigenbandits.rules import Thompson
+from eigenbandits.algorithms.base import Confident, Floored, Optimistic, Parts
+from eigenbandits.belief import Ambient, Both, Projected
+from eigenbandits.rules import ExactOptimism, JointOptimism, Rule, SampledOptimism, Thompson
 from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import PCA, Streaming, Subspace
 from eigenbandits.theory import Structure
 
 
-class PSLB(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class _PrincipalSubspace(Confident):
+    """What PSLB and ProjectedThompson share: the fields of the subspace."""
+
+    rank: int | str = "auto"
+    projection_error: str | float = "estimated"
+    structure: Structure | None = None
+    refresh: str = "lazy"
+
+    def pca(self, anytime: bool = False) -> PCA:
+        """Return the subspace of the top eigenvectors."""
+        return PCA(self.rank, self.projection_error, self.structure, self.delta, refresh=self.refresh, anytime=anytime)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PSLB(Optimistic, _PrincipalSubspace):
     """Projected stochastic linear bandit: optimism that leans on the subspace of all the actions seen.
 
     In each round: PCA over every action offered so far, rewarded or not; a set C_m of models inside the span of the
     top eigenvectors, with a radius that allows for the span's error, intersected with OFUL's set C_d; then the action
-    whose best plausible value is highest (Lale et al. 2019, Algorithm 1). The letters of the paper are R, m, S, L, λ
-    and δ, in the order of the arguments.
+    whose best plausible value is highest (Lale et al. 2019, Algorithm 1). Each letter of the paper is
+    beside the argument that stands for it.
 
     Cost of a round: O(Kdm) to look, O(Kd²) to add the actions to the second moment (O(d²) for each of some 32 of them
     where d and K are large and many have been added), O(d²) for one reward, and a share
@@ -87,71 +103,37 @@ class PSLB(Policy):
     1
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        rank: int | str = "auto",
-        theta_bound: float = 1.0,
-        action_bound: float | None = None,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        projection_error: str | float = "estimated",
-        structure: Structure | None = None,
-        center: str = "none",
-        intersect: bool = True,
-        radius: str | float = "sharp",
-        ambient_radius: str | float = "logdet",
-        rule: str = "optimism",
-        samples: int = 1000,
-        floor: float = 0.0,
-        anytime: bool = False,
-        subspace: str = "pca",
-        refresh: str = "lazy",
-        dtype: str = "float64",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.rank = rank
-        self.theta_bound = theta_bound
-        self.action_bound = action_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.projection_error = projection_error
-        self.structure = structure
-        self.center = center
-        self.intersect = intersect
-        self.radius = radius
-        self.ambient_radius = ambient_radius
-        self.rule_name = rule
-        self.samples = samples
-        self.floor = floor
-        self.anytime = anytime
-        self.subspace_name = inputs.one_of(subspace, "subspace", ("pca", "streaming"))
-        self.refresh = refresh
-        self.seed = seed
-        chosen = optimistic(rule, floor, EVERY_FORM, samples)
-        self._compose(self._subspace(), self._belief(), chosen, center=center, seed=seed, dtype=dtype)
+    action_bound: float | None = None
+    intersect: bool = True
+    radius: str | float = "sharp"
+    ambient_radius: str | float = "logdet"
+    samples: int = 1000
+    anytime: bool = False
+    subspace: InitVar[str] = "pca"
+    dtype: str = "float64"
 
-    def _subspace(self) -> Subspace:
-        if self.subspace_name == "streaming":
-            return Streaming(self.rank, self.projection_error)
-        return PCA(
-            self.rank, self.projection_error, self.structure, self.delta, refresh=self.refresh, anytime=self.anytime
-        )
+    def forms(self) -> dict[str, Rule]:
+        """Return the forms of optimism to choose from, by their words."""
+        exact, sampled, joint = ExactOptimism(), SampledOptimism(self.samples), JointOptimism()
+        return super().forms() | {"exact": exact, "sampled": sampled, "joint": joint}
 
-    def _belief(self) -> Belief:
+    def parts(self) -> Parts:
+        """Return the estimated subspace, the set in it or the intersection of both, and a form of optimism."""
+        streaming = inputs.one_of(self.words["subspace"], "subspace", ("pca", "streaming")) == "streaming"
+        subspace: Subspace = Streaming(self.rank, self.projection_error) if streaming else self.pca(self.anytime)
         known = (self.noise, self.theta_bound, self.ridge, self.delta)
-        # Only these radii can be had without Σ in memory.
-        slim = self.subspace_name == "streaming" and not self.intersect and self.radius not in ("general", "worst-case")
+        # Only these radii can be computed without Σ in memory.
+        slim = streaming and not self.intersect and self.radius not in ("general", "worst-case")
         projected = Projected(*known, self.radius, self.action_bound, self.anytime, slim)
         if not self.intersect:
-            return projected
+            return subspace, projected, self.optimism()
         rank = None if self.rank == "auto" else int(self.rank)
-        return Both(projected, Ambient(*known, self.ambient_radius, self.action_bound, rank))
+        ambient = Ambient(*known, self.ambient_radius, self.action_bound, rank)
+        return subspace, Both(projected, ambient), self.optimism()
 
 
-class ProjectedThompson(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class ProjectedThompson(Floored, _PrincipalSubspace):
     """Thompson sampling in the estimated subspace: the paper's future work.
 
     The posterior N(φ̂, scale² B⁻¹) of the projected model decides; there is no optimization over sets at all, and a
@@ -172,40 +154,10 @@ class ProjectedThompson(Policy):
     ICML 2013.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        rank: int | str = "auto",
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        projection_error: str | float = "estimated",
-        structure: Structure | None = None,
-        center: str = "none",
-        scale: float | None = None,
-        samples: int = 100,
-        floor: float = 0.0,
-        refresh: str = "lazy",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.rank = rank
-        self.theta_bound = theta_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.projection_error = projection_error
-        self.structure = structure
-        self.center = center
-        self.scale = scale
-        self.samples = samples
-        self.floor = floor
-        self.refresh = refresh
-        self.seed = seed
-        self._compose(
-            PCA(rank, projection_error, structure, delta, refresh=refresh),
-            Projected(noise, theta_bound, ridge, delta),
-            floored(Thompson(scale, samples), floor),
-            center=center,
-            seed=seed,
-        )
+    scale: float | None = None
+    samples: int = 100
+
+    def parts(self) -> Parts:
+        """Return the estimated subspace, the posterior in it and Thompson sampling."""
+        belief = Projected(self.noise, self.theta_bound, self.ridge, self.delta)
+        return self.pca(), belief, floored(Thompson(self.scale, self.samples), self.floor)

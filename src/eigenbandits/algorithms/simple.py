@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, merging
-from eigenbandits.belief import Ambient, Belief, View
-from eigenbandits.belief.base import Rows
-from eigenbandits.belief.memories import remembering
-from eigenbandits.merging import Replica
-from eigenbandits.policy import Policy
+from eigenbandits import inputs
+from eigenbandits.algorithms.base import Algorithm, Floored, Parts
+from eigenbandits.algorithms.linear import Ridge
+from eigenbandits.belief.fixed import FixedModel
 from eigenbandits.rules import BestEstimate, Floor, InverseGap, Uniform
 from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import Whole
-from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 
 
-class Greedy(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class Greedy(Ridge):
     """The highest ridge estimate, with no exploration at all: O(Kd) to choose, O(d²) to learn.
 
     Parameters
@@ -33,23 +31,13 @@ class Greedy(Policy):
         As for `EigenUCB`.
     """
 
-    def __init__(
-        self,
-        *,
-        ridge: float = 1.0,
-        memory: float | str | None = None,
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.ridge = ridge
-        self.memory = memory
-        self.center = center
-        self.seed = seed
-        belief = remembering(Ambient(0.0, ridge=ridge), memory)
-        self._compose(Whole(), belief, BestEstimate(), center=center, seed=seed)
+    def parts(self) -> Parts:
+        """Return the whole space, the estimate and the rule that follows it."""
+        return Whole(), self.regression(), BestEstimate()
 
 
-class EpsilonGreedy(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class EpsilonGreedy(Ridge):
     """The highest ridge estimate, but any action with probability ε.
 
     Parameters
@@ -66,25 +54,15 @@ class EpsilonGreedy(Policy):
     Sutton, Barto. Reinforcement Learning, chapter 2.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.1,
-        ridge: float = 1.0,
-        memory: float | str | None = None,
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.ridge = ridge
-        self.memory = memory
-        self.center = center
-        self.seed = seed
-        belief = remembering(Ambient(0.0, ridge=ridge), memory)
-        self._compose(Whole(), belief, Floor(BestEstimate(), epsilon), center=center, seed=seed)
+    epsilon: float = 0.1
+
+    def parts(self) -> Parts:
+        """Return the whole space, the estimate, and the rule that follows it with probability 1 − ε."""
+        return Whole(), self.regression(), Floor(BestEstimate(), self.epsilon)
 
 
-class SquareCB(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class SquareCB(Floored, Ridge):
     """Inverse gap weighting on the ridge estimate: O(Kd) to choose, O(d²) to learn.
 
     Parameters
@@ -101,29 +79,16 @@ class SquareCB(Policy):
     Foster, Rakhlin. Beyond UCB: Optimal and Efficient Contextual Bandits with Regression Oracles. ICML 2020.
     """
 
-    def __init__(
-        self,
-        *,
-        gamma: float = 10.0,
-        exponent: float = 0.5,
-        ridge: float = 1.0,
-        memory: float | str | None = None,
-        center: str = "none",
-        floor: float = 0.0,
-        seed: int | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.exponent = exponent
-        self.ridge = ridge
-        self.memory = memory
-        self.center = center
-        self.floor = floor
-        self.seed = seed
-        rule = floored(InverseGap(gamma, exponent), floor)
-        self._compose(Whole(), remembering(Ambient(0.0, ridge=ridge), memory), rule, center=center, seed=seed)
+    gamma: float = 10.0
+    exponent: float = 0.5
+
+    def parts(self) -> Parts:
+        """Return the whole space, the estimate and inverse gap weighting."""
+        return Whole(), self.regression(), floored(InverseGap(self.gamma, self.exponent), self.floor)
 
 
-class Random(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class Random(Algorithm):
     """Any action, evenly; learns nothing.
 
     Parameters
@@ -132,9 +97,9 @@ class Random(Policy):
         Seed of the choices.
     """
 
-    def __init__(self, *, seed: int | None = None) -> None:
-        self.seed = seed
-        self._compose(Whole(), FixedModel(), Uniform(), seed=seed)
+    def parts(self) -> Parts:
+        """Return the whole space, no estimate and an even choice."""
+        return Whole(), FixedModel(), Uniform()
 
 
 class HasTheta(Protocol):
@@ -145,7 +110,8 @@ class HasTheta(Protocol):
         """The true parameter."""
 
 
-class Oracle(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class Oracle(Algorithm):
     """The action that is best under the true θ*; its regret is zero.
 
     Parameters
@@ -156,69 +122,16 @@ class Oracle(Policy):
         Unused; there so that all policies are made alike.
     """
 
-    def __init__(self, *, theta: Any = None, seed: int | None = None) -> None:
-        self.theta = None if theta is None else inputs.as_action(theta, None, what="theta")
-        self.seed = seed
-        self._compose(Whole(), FixedModel(self.theta), BestEstimate(), seed=seed)
+    theta: Any = None
+
+    def parts(self) -> Parts:
+        """Return the whole space, the truth and the rule that follows it."""
+        theta = None if self.theta is None else inputs.as_action(self.theta, None, what="theta")
+        return Whole(), FixedModel(theta), BestEstimate()
 
     def reveal(self, instance: HasTheta) -> None:
-        """Be told the truth."""
-        self.theta = inputs.as_action(instance.theta, None, what="theta")
-        self.belief = FixedModel(self.theta)
+        """Read the truth from an instance."""
+        self.theta = instance.theta
+        self.belief = self.parts()[1]
         if self.dim is not None:
             self.belief.start(self.dim)
-
-
-class FixedModel(Belief):
-    """A model that rewards do not change: the truth, or zero.
-
-    Parameters
-    ----------
-    theta
-        The model; None is the zero vector.
-    """
-
-    _state_names: ClassVar[tuple[str, ...]] = ("model", "count")
-
-    def __init__(self, theta: Array | None = None) -> None:
-        self.theta = theta
-        self.model: Array = np.zeros(0)
-        self.count = 0
-
-    def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Check the model's length, or lay out zeros."""
-        if self.theta is not None and len(self.theta) != dim:
-            raise ValueError(f"theta has length {len(self.theta)}; the actions have length {dim}.")
-        self.model = np.zeros(dim) if self.theta is None else self.theta
-
-    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
-        """Count the reward."""
-        self.count += 1
-
-    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up how many rewards went by."""
-        self.count = merging.count(replicas, "count")
-
-    def view(self, lifted: Array) -> View:
-        """Look at the model through a decision set."""
-        return _FixedView(self.model, lifted)
-
-    def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return how many rewards went by."""
-        return {"rewards_learned": self.count}
-
-
-class _FixedView(View):
-    def __init__(self, model: Array, lifted: Array) -> None:
-        self.model = model
-        self.lifted = lifted
-
-    def estimates(self) -> Array:
-        return np.asarray(self.lifted @ self.model)
-
-    def part(self, rows: slice | Rows) -> View:
-        return _FixedView(self.model, self.lifted[rows])
-
-    def believer(self) -> Callable[[], Array]:
-        model = self.model
-        return lambda: model

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB, SOFUL, EigenUCB, LinTS, ProjectedThompson
+from eigenbandits.algorithms.base import Confident, Parts
 from eigenbandits.belief import Ambient
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import unknown
@@ -69,7 +70,8 @@ class Longest:
         index: int
 
 
-class SampledOFUL(Policy):
+@dataclass(kw_only=True, repr=False, eq=False)
+class SampledOFUL(Confident):
     """OFUL as section 5 runs it: many models from the boundary of the ellipsoid, and the most optimistic decides.
 
     Parameters
@@ -82,28 +84,13 @@ class SampledOFUL(Policy):
         Models drawn in each round.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: float,
-        theta_bound: float = 1.0,
-        ridge: float = 1.0,
-        delta: float = 0.01,
-        radius: str = "paper",
-        samples: int = 1000,
-        center: str = "none",
-        seed: int | None = None,
-    ) -> None:
-        self.noise = noise
-        self.theta_bound = theta_bound
-        self.ridge = ridge
-        self.delta = delta
-        self.radius = radius
-        self.samples = samples
-        self.center = center
-        self.seed = seed
-        belief = Ambient(noise, theta_bound, ridge, delta, radius)
-        self._compose(Whole(), belief, SampledOptimism(samples), center=center, seed=seed)
+    radius: str = "paper"
+    samples: int = 1000
+
+    def parts(self) -> Parts:
+        """Return the whole space, the ellipsoid and the paper's rule."""
+        belief = Ambient(self.noise, self.theta_bound, self.ridge, self.delta, self.radius)
+        return Whole(), belief, SampledOptimism(self.samples)
 
 
 def pslb_label(rank: int, group: str = "paper") -> str:
