@@ -15,7 +15,7 @@ import uvicorn
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.http.application import application
 from eigenbandits.serve.http.gateway import Gateway
-from eigenbandits.serve.http.protocol import timed
+from eigenbandits.serve.http.protocol import limited
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.writer.writer import Writer
@@ -64,7 +64,7 @@ class Server:
         self.http = uvicorn.Server(
             uvicorn.Config(
                 application(self._gateway),
-                http=timed(self.settings.request_timeout),
+                http=limited(self.settings.request_timeout),
                 ws="none",
                 log_config=None,
                 access_log=False,

@@ -1,45 +1,134 @@
-"""The HTTP protocol of the server, with a limit to the time that a caller may take to send the headers."""
+"""The HTTP protocol of the server, with limits to what a caller may send, and how slowly, before a key is checked."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from eigenbandits.serve.errors import Refusal
+from eigenbandits.serve.logs import log_event
 
-def timed(patience: float) -> type[asyncio.Protocol]:
-    """Return the protocol with a limit, in seconds, from the connection or the first byte to the end of the headers.
+# Bytes of a request line with all its headers, or of whatever else is not a body; headers; bytes of a URL.
+LONGEST_HEAD, MOST_HEADERS, LONGEST_URL = 32 * 2**10, 100, 8 * 2**10
+# Bytes that are parsed at once while headers arrive, so that nothing larger than the limit is ever gathered.
+_PIECE = 8 * 2**10
+_REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
 
-    Without it anybody could hold all connections open by sending nothing.
+
+def limited(patience: float) -> type[asyncio.Protocol]:
+    """Return the protocol of a server whose callers have `patience` seconds for each part of a request.
+
+    Those are the headers, from the connection or the first byte on, and what is left of a body that nobody will read,
+    from the response on. Without these limits anybody could hold all connections, or fill the memory, without a key.
     """
 
-    class TimedProtocol(HttpToolsProtocol):
-        _limit: asyncio.TimerHandle | None = None
+    class LimitedProtocol(HttpToolsProtocol):
+        _timer: asyncio.TimerHandle | None = None
+        # Where the parser is: between two requests ("idle"), in the headers ("head") or in the "body".
+        _place = "idle"
+        # Bytes since the last sign of progress: the end of the headers, a piece of the body, the end of the request.
+        _unread = 0
+        _head = 0
+        _refusal: Refusal | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._wait()
+            self._close_after(patience)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
+            self._stop_timer()
             super().connection_lost(exc)
 
+        def data_received(self, data: bytes) -> None:
+            self._unset_keepalive_if_required()
+            while data and not self.transport.is_closing():
+                piece = data if self._place == "body" else data[:_PIECE]
+                data = data[len(piece) :]
+                self._unread += len(piece)
+                try:
+                    self.parser.feed_data(piece)
+                    if self._unread > LONGEST_HEAD:
+                        raise _too_long()
+                except httptools.HttpParserUpgrade:
+                    self._unsupported_upgrade_warning()
+                except (httptools.HttpParserError, Refusal) as error:
+                    found = error if isinstance(error, Refusal) else self._refusal
+                    self._refuse(found or Refusal(400, "invalid_http", "This is not an HTTP request."))
+
         def on_message_begin(self) -> None:
-            self._wait()
+            self._place, self._unread, self._head = "head", 0, 0
+            self._close_after(patience)
             super().on_message_begin()
 
+        def on_url(self, url: bytes) -> None:
+            if len(self.url) + len(url) > LONGEST_URL:
+                self._refusal = Refusal(414, "url_too_long", f"The URL is longer than {LONGEST_URL} bytes.")
+                raise self._refusal
+            super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            # Trailers, after a body in chunks, come here, too.
+            self._head += len(name) + len(value)
+            if self._head > LONGEST_HEAD or len(self.headers) >= MOST_HEADERS:
+                self._refusal = _too_long()
+                raise self._refusal
+            super().on_header(name, value)
+
         def on_headers_complete(self) -> None:
-            self._stop_waiting()
+            self._place, self._unread = "body", 0
+            self._stop_timer()
             super().on_headers_complete()
 
-        def _wait(self) -> None:
-            self._stop_waiting()
-            self._limit = self.loop.call_later(patience, self.transport.close)
+        def on_body(self, body: bytes) -> None:
+            self._unread = 0
+            super().on_body(body)
 
-        def _stop_waiting(self) -> None:
-            if self._limit is not None:
-                self._limit.cancel()
-                self._limit = None
+        def on_message_complete(self) -> None:
+            self._place, self._unread = "idle", 0
+            super().on_message_complete()
+            self._wait_for_the_next()
 
-    return TimedProtocol
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._wait_for_the_next()
+
+        def _wait_for_the_next(self) -> None:
+            """Once the last request has its response, limit the time to the next one; single bytes do not extend it."""
+            if self.cycle is None or not self.cycle.response_complete:
+                return
+            if self._place == "body":
+                # The rest of the body is thrown away. Closing at once could cost the caller the response.
+                self._close_after(patience)
+            elif self._place == "idle":
+                self._close_after(self.timeout_keep_alive)
+
+        def _refuse(self, refusal: Refusal) -> None:
+            log_event("request refused", logging.DEBUG, status=refusal.status, reason=refusal.message)
+            content = json.dumps(refusal.body()).encode()
+            head = f"HTTP/1.1 {refusal.status} {_REASONS[refusal.status]}\r\ncontent-type: application/json\r\n"
+            head += f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
+            # In the middle of another response nothing may be written.
+            if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+                self.transport.write(head.encode() + content)
+            self.transport.close()
+
+        def _close_after(self, seconds: float) -> None:
+            self._stop_timer()
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return LimitedProtocol
+
+
+def _too_long() -> Refusal:
+    message = f"The headers are longer than {LONGEST_HEAD} bytes, or more than {MOST_HEADERS}."
+    return Refusal(431, "headers_too_long", message)
