@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import eigenbandits as eb
 from eigenbandits import inputs
 
 # Of a size that double precision can work with, or nothing at all.
@@ -212,3 +213,23 @@ def test_whole_numbers_and_words():
     assert inputs.one_of("a", "word", ("a", "b")) == "a"
     with pytest.raises(ValueError, match=r"^word is 'c'; expected one of 'a', 'b'\.$"):
         inputs.one_of("c", "word", ("a", "b"))
+
+
+def test_a_word_for_the_noise_is_answered_with_how_it_is_learned():
+    with pytest.raises(ValueError, match="'estimate'; leave it out, and it is estimated"):
+        eb.EigenUCB(noise="estimate")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"expected the standard deviation of a reward .* EigenUCB estimates it"):
+        eb.PSLB(noise="estimate")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", ["a", -1, 0.5])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(ValueError, match=f"seed is {seed!r}; expected a whole number of at least 0, or None"):
+        eb.EigenUCB(seed=seed)
+
+
+def test_a_file_in_no_folder_is_refused_by_the_name_of_the_folder(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no such folder; make it before writing x.eb to it: .*nowhere"
+    ):
+        eb.EigenUCB().save(tmp_path / "nowhere" / "x.eb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import io
 import json
 import os
@@ -102,6 +103,9 @@ def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path)
     # Opened like any other new file, so that it is as readable for others as the user's files are.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    if not target.parent.is_dir():
+        reason = f"there is no such folder; make it before writing {target.name} to it"
+        raise FileNotFoundError(errno.ENOENT, reason, str(target.parent))
     try:
         with temporary.open("xb") as file:
             yield file

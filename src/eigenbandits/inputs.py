@@ -162,6 +162,26 @@ def size(value: Any, name: str, *, zero: bool = False) -> float:
     return result
 
 
+def noise_size(value: Any, *, learned: bool = False) -> float:
+    """Return the noise of rewards; where it can also be `learned`, a word in its place is answered with how."""
+    if isinstance(value, str):
+        how = (
+            "leave it out, and it is estimated from the rewards"
+            if learned
+            else "expected the standard deviation of a reward around its mean, such as 0.5; EigenUCB estimates it"
+        )
+        raise ValueError(f"noise is {value!r}; {how}.")
+    return size(value, "noise", zero=not learned)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the generator of a seed: a whole number of at least 0, or None for a new one each time."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(f"seed is {_shown(seed)}; expected a whole number of at least 0, or None.") from None
+
+
 def probability(value: Any, name: str) -> float:
     """Return a parameter that lies strictly between 0 and 1."""
     result = number(value, name, above=0.0)

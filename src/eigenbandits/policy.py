@@ -104,7 +104,7 @@ class Policy(Layout):
         self.subspace = subspace
         self.belief = belief
         self.rule = rule
-        self.rng = np.random.default_rng(seed)
+        self.rng = inputs.generator(seed)
         self.dim: int | None = None
         self.round = 0
 

@@ -262,7 +262,7 @@ class RidgeBelief(Belief):
     offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers", "posterior", "boundary")
 
     def __init__(self, noise: float, theta_bound: float, ridge: float, delta: float) -> None:
-        self.noise = inputs.size(noise, "noise", zero=True)
+        self.noise = inputs.noise_size(noise)
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")

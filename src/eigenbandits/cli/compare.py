@@ -45,7 +45,7 @@ def command(
         f"t_w = {warm_up(environment, delta):,.0f} rounds.\n"
         "regret: mean over seeds, ± its standard error, and its 95 % bootstrap band.\n"
         "share of best: expected reward earned out of the best possible.\n"
-        "time per round: as a multiple of one pass `actions @ theta`, measured in the same run."
+        "passes: the time per round as a multiple of one pass `actions @ theta`, measured in the same run."
     )
     write_csv(out / "regret.csv", rows)
     wrote([write_regret(results, out), out / "regret.csv"])

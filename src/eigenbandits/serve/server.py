@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import signal
 import socket
@@ -53,7 +54,7 @@ class Server:
             family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
             self._socket = socket.socket(family, socket.SOCK_STREAM)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind((self.settings.host, self.settings.port))
+            self._bind(self._socket)
             # From here on connections wait instead of being refused.
             self._socket.listen(1024)
         except BaseException:
@@ -76,6 +77,19 @@ class Server:
                 timeout_graceful_shutdown=int(self.settings.request_timeout) + 1,
             )
         )
+
+    def _bind(self, made: socket.socket) -> None:
+        host, port = self.settings.host, self.settings.port
+        try:
+            made.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                advice = "another program listens there; stop it, or choose another port with --port"
+            elif error.errno == errno.EACCES:
+                advice = "ports below 1024 need more rights; choose another with --port"
+            else:
+                advice = "check host and port"
+            raise OSError(f"cannot listen on {host}, port {port} ({error.strerror}); {advice}.") from error
 
     def run(self) -> None:
         """Serve until stopped by a signal or by `http.should_exit`."""

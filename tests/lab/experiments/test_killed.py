@@ -92,3 +92,22 @@ def test_killed_twice_the_table_is_the_same_bit_for_bit(tmp_path):
     assert 1 <= count(out) < 16
     assert start(path, out).wait(timeout=120) == 0
     assert (out / "results.parquet").read_bytes() == (tmp_path / "alone" / "results.parquet").read_bytes()
+
+
+def test_ctrl_c_on_a_cluster_is_one_sentence(tmp_path):
+    pytest.importorskip("distributed")
+    pytest.importorskip("typer")
+    (tmp_path / "many.toml").write_text(MANY.replace("400", "40000"), encoding="utf-8")
+    out = tmp_path / "out"
+    code = "from eigenbandits.cli import main; main()"
+    command = ["run", str(tmp_path / "many.toml"), "--out", str(out), "--engine", "dask", "--workers", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *command], stderr=subprocess.PIPE, start_new_session=True, text=True
+    )
+    wait_for_another_cell(process, out)
+    # As a terminal does: every process of the group receives it.
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Finished cells are kept" in said
+    assert "Traceback" not in said

@@ -166,3 +166,17 @@ def test_trace_is_frozen():
     assert isinstance(trace, Trace)
     with pytest.raises(AttributeError):
         trace.seed = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("policy", "environment", "sentence"),
+    [
+        (Trace, LowRank(dim=3, rank=1, arms=2), "policy is the class Trace; expected an object of it"),
+        (Fixed([0]), LowRank, "environment is the class LowRank; expected an object of it"),
+        (LowRank(dim=3, rank=1, arms=2), Fixed([0]), "The policy comes first"),
+        (Fixed([0]), 3, "environment is .*; expected an environment"),
+    ],
+)
+def test_what_is_no_policy_or_no_environment_is_refused_in_one_sentence(policy, environment, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        run(policy, environment, 1)

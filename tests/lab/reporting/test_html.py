@@ -137,5 +137,5 @@ def test_a_page_of_one_policy_and_one_seed_says_what_is_missing(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_to_is_told(results, tmp_path):
-    with pytest.raises(LabError, match=r"cannot be written \(No such file or directory\)"):
+    with pytest.raises(LabError, match=r"cannot be written \(there is no such folder"):
         write_report(results, tmp_path / "no" / "such" / "folder.html", figures={})

@@ -101,15 +101,15 @@ def test_the_summary_is_that_worked_out_by_hand(monkeypatch):
 
 
 def row(policy, regret, error=1.155, rank=None):
-    more = {"band_low": 1.0, "band_high": 5.0, "share": 0.6, "time": 30.0, "rank": rank}
+    more = {"band_low": 1.0, "band_high": 5.0, "share": 0.6, "time": 30.0, "microseconds": 150.0, "rank": rank}
     return {"policy": policy, "regret": regret, "standard_error": error, **more}
 
 
 def test_the_table_shows_the_summary():
     lines = compare.regret_table([row("A", 3.0), row("Longer name", 7.0, float("nan"))]).splitlines()
     assert lines[0].split("  ")[0] == "policy"
-    assert lines[2].split() == ["A", "3.0", "±", "1.2", "1.0", "to", "5.0", "60.0", "%", "30", "×"]
-    assert lines[3].split() == ["Longer", "name", "7.0", "–", "1.0", "to", "5.0", "60.0", "%", "30", "×"]
+    assert lines[2].split() == ["A", "3.0", "±", "1.2", "1.0", "to", "5.0", "60.0", "%", "150", "µs", "30", "×"]
+    assert lines[3].split() == ["Longer", "name", "7.0", "–", "1.0", "to", "5.0", "60.0", "%", "150", "µs", "30", "×"]
     assert "band" not in compare.regret_table([row("A", 3.0)], band=False)
 
 

@@ -21,6 +21,7 @@ from eigenbandits.serve.client import (
     ServedDecision,
     ServiceError,
     UnavailableError,
+    transport,
 )
 
 MADE = {"decision": "1-7", "index": 1, "item": None, "round": 7, "estimate": 0.1, "upper": 0.4, "propensity": None}
@@ -247,3 +248,36 @@ import eigenbandits.serve
 assert eigenbandits.serve.Client is Client
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_patience_is_short_until_the_service_has_answered_once(monkeypatch, caplog):
+    waits: list[float] = []
+    monkeypatch.setattr("eigenbandits.serve.client.transport.time.sleep", waits.append)
+    monkeypatch.setattr("eigenbandits.serve.client.transport.time.monotonic", lambda: sum(waits))
+    with scripted(LEARNED) as service, Client(service.url) as client:
+        client.reward("news", "1-7", 1.0)
+    with pytest.raises(UnavailableError):
+        client.policies()
+    assert transport.PATIENCE - transport.LONGEST_PAUSE < sum(waits) <= transport.PATIENCE
+    # Once, not at every attempt.
+    assert [record.getMessage().rpartition("; ")[2] for record in caplog.records] == ["trying again for up to 30 s."]
+    waits.clear()
+    with pytest.raises(UnavailableError, match="check that the service runs there"):
+        Client(service.url).policies()
+    assert transport.FIRST_PATIENCE - transport.LONGEST_PAUSE < sum(waits) <= transport.FIRST_PATIENCE
+
+
+def test_a_reward_takes_the_decision_itself():
+    with scripted(DECIDED, LEARNED, answer(200, b'{"results": []}')) as service, Client(service.url) as client:
+        made = client.decide("news", [[1.0]])
+        assert client.reward("news", made, 1) == "learned"
+        client.reward_many("news", {made: 0.5})
+    assert json.loads(service.asked[1][2]) == {"decision": "1-7", "reward": 1.0}
+    assert json.loads(service.asked[2][2]) == {"rewards": [{"decision": "1-7", "reward": 0.5}]}
+    with pytest.raises(ValueError, match="decision is 7; expected what decide"):
+        client.reward("news", 7, 1.0)  # type: ignore[arg-type]
+
+
+def test_one_id_in_the_place_of_a_list_is_refused_before_it_is_sent():
+    with scripted() as service, pytest.raises(ValueError, match=r"such as \['sku-1'\]"):
+        Client(service.url).decide("news", items="sku-1")

@@ -81,7 +81,7 @@ class Spectral(Ambient):
 
     def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
         # The noise as it is used: what was given, or the latest estimate.
-        super().__init__(1.0 if noise is None else inputs.size(noise, "noise"), memory=memory)
+        super().__init__(1.0 if noise is None else inputs.noise_size(noise, learned=True), memory=memory)
         self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()

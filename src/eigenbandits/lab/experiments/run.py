@@ -129,6 +129,7 @@ def run(
     >>> trace.rounds, trace.policy, trace.environment
     (100, 'First', 'LowRank(dim=8, rank=2, arms=5)')
     """
+    _refuse_classes(policy, environment)
     rounds = whole(rounds, "rounds")
     wanted = frozenset(diagnose_at)
     for round_ in wanted:
@@ -177,6 +178,20 @@ def run(
         seed=seed,
         diagnostics=diagnostics,
     )
+
+
+def _refuse_classes(policy: Any, environment: Any) -> None:
+    """Refuse a class given for an object, and the two arguments in the wrong order."""
+    for name, value in (("policy", policy), ("environment", environment)):
+        if isinstance(value, type):
+            raise TypeError(f"{name} is the class {value.__name__}; expected an object of it: {value.__name__}(...).")
+    if not hasattr(policy, "choose") or not hasattr(policy, "learn"):
+        swapped = " The policy comes first." if hasattr(environment, "choose") else ""
+        raise TypeError(f"policy is {_name(policy)}; expected something with choose() and learn().{swapped}")
+    if not isinstance(environment, Environment) and not hasattr(environment, "rounds"):
+        raise TypeError(
+            f"environment is {_name(environment)}; expected an environment, such as LowRank(), or one drawn."
+        )
 
 
 def _state(policy: Any) -> dict[str, Any] | None:

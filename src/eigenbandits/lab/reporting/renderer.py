@@ -37,6 +37,8 @@ _GRAY = "0.3"
 _HATCHES = ("", "//", "..", "xx")
 # Characters of the caption that fit on an inch, and the width in inches of an entry of the legend.
 _CAPTION_CHARACTERS, _LEGEND_INCHES = 13, 1.9
+# Characters of all entries up to which a panel's own legend has two columns.
+_LEGEND_CHARACTERS = 40
 
 
 def canvas(rows: int = 1, columns: int = 1, *, width: float = 4.0, height: float = 3.0) -> tuple[Figure, list[Axes]]:
@@ -56,6 +58,10 @@ def canvas(rows: int = 1, columns: int = 1, *, width: float = 4.0, height: float
     made = Figure(figsize=(width * columns, height * rows), layout="constrained", facecolor="white")
     FigureCanvasAgg(made)
     panels = [axes for row in made.subplots(rows, columns, squeeze=False) for axes in row]
+    # The last tick of one panel must not touch the label of the next.
+    layout = made.get_layout_engine()
+    assert layout is not None
+    layout.set(w_pad=0.12, wspace=0.02)  # type: ignore[call-arg]
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="#dddddd", linewidth=0.6)
@@ -131,7 +137,10 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, Style]) -> None:
     _dress(axes, axes.xaxis, panel.x)
     _dress(axes, axes.yaxis, panel.y)
     if panel.legend:
-        axes.legend(frameon=False, fontsize=8)
+        # Below the axes, where no line can cross it.
+        names = [str(handle) for handle in axes.get_legend_handles_labels()[1]]
+        columns = 2 if sum(map(len, names)) < _LEGEND_CHARACTERS else 1
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns, frameon=False, fontsize=8)
 
 
 def _draw_mark(axes: Axes, mark: Mark, looks: Mapping[str, Style], lines: Sequence[str], bars: Sequence[str]) -> None:

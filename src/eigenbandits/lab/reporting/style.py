@@ -27,7 +27,7 @@ _FIXED = {
     "CBRAP": (6, 4, 4),
     "CBSCFD": (5, 1, 5),
     "ProjectedThompson": (5, 0, 6),
-    "LinUCB": (1, 3, 7),
+    "LinUCB": (5, 3, 7),
     "Greedy": (2, 2, 8),
     "EpsilonGreedy": (3, 4, 0),
     "Random": (2, 3, 6),

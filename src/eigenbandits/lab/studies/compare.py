@@ -190,12 +190,23 @@ def rows(results: Results, environment: str) -> list[dict[str, Any]]:
 
 def regret_table(rows: Sequence[Mapping[str, Any]], band: bool = True) -> str:
     """Return rows as text, with or without the bootstrap band."""
-    headers = ["policy", "regret", "± s.e.", *(["95 % band"] if band else []), "share of best", "time per round"]
+    headers = [
+        "policy",
+        "regret",
+        "± s.e.",
+        *(["95 % band"] if band else []),
+        "share of best",
+        "time per round",
+        "passes",
+    ]
     cells = []
     for row in rows:
         between = [f"{row['band_low']:.1f} to {row['band_high']:.1f}"] if band else []
         error = f"± {row['standard_error']:.1f}" if np.isfinite(row["standard_error"]) else "–"
         cells.append(
-            [row["policy"], f"{row['regret']:.1f}", error, *between, percent(row["share"]), f"{row['time']:,.0f} ×"]
+            [
+                *(row["policy"], f"{row['regret']:.1f}", error, *between, percent(row["share"])),
+                *(f"{row['microseconds']:,.0f} µs", f"{row['time']:,.0f} ×"),
+            ]
         )
     return aligned(headers, cells)

@@ -28,7 +28,8 @@ COLUMNS = (
     "OFUL: the usual ridge, λ = 1; tuned: λ = R²d, from the noise R and the vectors' size. LinUCB: multiplier 1.\n"
     "regret: expected reward lost to the best choices (on images: mistakes), lower is better; ± s.e.: standard error.\n"
     "share of best: reward earned out of the best possible; random choices earn 0 % (on images: 10 %).\n"
-    "time per round: as a multiple of one pass `actions @ theta` over the vectors, measured in the same run."
+    "time per round: to choose and to learn, on this machine; passes: the same as a multiple of one pass\n"
+    "`actions @ theta` over the vectors, which no policy can do without, measured in the same run."
 )
 
 

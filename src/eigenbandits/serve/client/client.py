@@ -34,7 +34,8 @@ class Client:
     timeout
         Seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 for a single attempt.
+        Seconds after which no further attempt is made; 0 for a single attempt. By default 30, but 3 while the service
+        cannot be reached and has never answered: the address is then probably wrong.
 
     Raises
     ------
@@ -49,7 +50,7 @@ class Client:
     ...     with Client(server.url) as client:
     ...         policy = client.create_policy("news", parameters={"noise": 0.5, "seed": 0})
     ...         made = client.decide("news", [[1.0, 0.0], [0.0, 3.0]])
-    ...         made.index, client.reward("news", made.decision, 1.0), client.reward("news", made.decision, 1.0)
+    ...         made.index, client.reward("news", made, 1.0), client.reward("news", made.decision, 1.0)
     (1, 'learned', 'repeated')
     """
 
@@ -59,7 +60,7 @@ class Client:
         *,
         key: str | None = None,
         timeout: float = 10.0,
-        patience: float = 30.0,
+        patience: float | None = None,
     ) -> None:
         self._transport = Transport(url, key, timeout, patience)
 
@@ -185,17 +186,29 @@ class Client:
         parts = (self._ask("POST", path, {"requests": bodies[i : i + batch]}) for i in range(0, len(bodies), batch))
         return [ServedDecision.of(one) for part in parts for one in part["decisions"]]
 
-    def reward(self, policy: str, decision: str, reward: float) -> str:
-        """Send the reward of a decision; return "learned", or "repeated" if the service had it already."""
-        body = {"decision": decision, "reward": float(reward)}
+    def reward(self, policy: str, decision: str | ServedDecision, reward: float) -> str:
+        """Send the reward of a decision; return "learned", or "repeated" if the service had it already.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        decision
+            What `decide` returned, or its id.
+        reward
+            A finite number.
+        """
+        body = {"decision": _id(decision), "reward": float(reward)}
         return str(self._ask("POST", _policy(policy) + "/reward", body)["status"])
 
-    def reward_many(self, policy: str, rewards: Mapping[str, float], *, batch: int = 1000) -> list[Body]:
-        """Send many rewards by decision; return the outcome of each, in order.
+    def reward_many(
+        self, policy: str, rewards: Mapping[str | ServedDecision, float], *, batch: int = 1000
+    ) -> list[Body]:
+        """Send many rewards by decision, or by its id; return the outcome of each, in order.
 
         A refused reward does not affect the others: its entry has the status "refused" and an "error".
         """
-        pairs = [{"decision": decision, "reward": float(reward)} for decision, reward in rewards.items()]
+        pairs = [{"decision": _id(decision), "reward": float(reward)} for decision, reward in rewards.items()]
         path = _policy(policy) + "/reward/batch"
         parts = (self._ask("POST", path, {"rewards": pairs[i : i + batch]}) for i in range(0, len(pairs), batch))
         return [one for part in parts for one in part["results"]]
@@ -299,6 +312,13 @@ def _catalogue(name: str) -> str:
     return f"/v1/catalogues/{quote(name, safe='')}"
 
 
+def _id(decision: str | ServedDecision) -> str:
+    found = decision.decision if isinstance(decision, ServedDecision) else decision
+    if not isinstance(found, str):
+        raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
+    return found
+
+
 def _refuse_both(query: ArrayLike | None, items: Sequence[str] | None) -> None:
     if query is not None or items is not None:
         raise ValueError("both actions and query or items were given; give one or the other.")
@@ -312,5 +332,7 @@ def _decide_body(actions: ArrayLike | None, query: ArrayLike | None, items: Sequ
     if query is not None:
         body["query"] = in_base64(as_float32(query, 1, "query"))
     if items is not None:
+        if isinstance(items, str):
+            raise ValueError(f"items is {items!r}; expected a list of ids, such as [{items!r}].")
         body["items"] = list(items)
     return body

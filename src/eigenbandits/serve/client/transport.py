@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 from collections import deque
@@ -17,6 +18,11 @@ from eigenbandits.inputs import number
 from eigenbandits.serve.client.errors import ServiceError, UnavailableError, error_class
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# A service that has answered before is probably being restarted; one that never has is probably at another address.
+PATIENCE, FIRST_PATIENCE = 30.0, 3.0
+# Seconds of retrying after which the log says so.
+SILENCE = 1.0
+log = logging.getLogger(__name__)
 JSON, BINARY = "application/json", "application/octet-stream"
 
 
@@ -45,10 +51,11 @@ class Transport:
     timeout
         Seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 for a single attempt.
+        Seconds after which no further attempt is made; 0 for a single attempt. None is 30 seconds, but 3 while the
+        service cannot be reached and has never answered.
     """
 
-    def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, patience: float = 30.0) -> None:
+    def __init__(self, url: str, key: str | None = None, timeout: float = 10.0, patience: float | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url is {url!r}; expected something like http://127.0.0.1:8765.")
@@ -58,7 +65,8 @@ class Transport:
         self._prefix = parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}{self._prefix}"
         self.timeout = number(timeout, "timeout", above=0.0)
-        self.patience = number(patience, "patience", least=0.0)
+        self.patience = None if patience is None else number(patience, "patience", least=0.0)
+        self._answered = False
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         # Appending to and popping from a deque is atomic: no lock is needed.
         self._idle: deque[HTTPConnection] = deque()
@@ -97,26 +105,37 @@ class Transport:
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
         # A service may become unavailable in the middle of a request.
         passing = (429, 503) if again else (429,)
-        stop = time.monotonic() + self.patience
-        pause = FIRST_PAUSE
+        start = time.monotonic()
+        pause, silent = FIRST_PAUSE, True
         while True:
             wait = pause * random.uniform(0.5, 1.0)
             try:
                 answer = self._attempt(method, target, content, headers, again)
             except (OSError, HTTPException) as error:
-                if not again or time.monotonic() + wait > stop:
-                    reason = str(error) or type(error).__name__
+                reason = str(error) or type(error).__name__
+                waited, patience = time.monotonic() - start, self._patience(self._answered)
+                if not again or waited + wait > patience:
                     raise UnavailableError(
                         f"{self.url} did not answer {method} {path} ({reason}); check that the service runs there."
                     ) from error
+                if silent and waited > SILENCE:
+                    silent = False
+                    log.warning("%s does not answer (%s); trying again for up to %g s.", self.url, reason, patience)
             else:
+                self._answered = True
                 if answer.status < 400:
                     return answer
                 wait = max(wait, _asked_for(answer))
-                if answer.status not in passing or time.monotonic() + wait > stop:
+                if answer.status not in passing or time.monotonic() - start + wait > self._patience(True):
                     raise _refusal(answer, method, path)
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _patience(self, answered: bool) -> float:
+        """Return the seconds of retrying, by whether the service has ever answered."""
+        if self.patience is not None:
+            return self.patience
+        return PATIENCE if answered else FIRST_PATIENCE
 
     def _attempt(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str], again: bool

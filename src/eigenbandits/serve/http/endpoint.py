@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
 from eigenbandits.serve.errors import Refusal
+from eigenbandits.serve.http.validation import validated
 
 JSON, BINARY, PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
 TEXT = "text/plain"
 # Beside the scopes of keys: an open endpoint needs no key, and any valid key will do for the other kind.
 OPEN, ANY_KEY = "open", "any"
-
-M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -71,10 +70,10 @@ class Endpoint:
         arguments: dict[str, Any] = dict(request.path_params)
         if self.query is not None:
             parameters = dict(request.query_params)
-            arguments["query"] = _validated(self.query.model_validate, parameters)
+            arguments["query"] = validated(self.query.model_validate, parameters)
         if self.body is not None:
             require_json(request)
-            arguments["body"] = _validated(self.body.model_validate_json, await read_body(request))
+            arguments["body"] = validated(self.body.model_validate_json, await read_body(request))
         found = await self.handler(**arguments)
         return found if isinstance(found, Response) else json_response(found, self.statuses[0])
 
@@ -107,14 +106,3 @@ def require_json(request: Request) -> None:
     if media_type(request) != JSON:
         message = f"The media type is not supported; expected {JSON} or, to decide, {BINARY}."
         raise Refusal(415, "unsupported_media_type", message)
-
-
-def _validated(validate: Callable[[Any], M], content: Any) -> M:
-    try:
-        return validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if first["type"] == "json_invalid":
-        raise Refusal(400, "invalid_json", f"The body is not JSON: {first['msg']}.")
-    place = ".".join(str(part) for part in first["loc"])
-    raise Refusal(400, "invalid_request", f"{place or 'The body'}: {first['msg']}.", place[:200] or None)

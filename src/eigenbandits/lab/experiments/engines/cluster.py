@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.engines import uninterrupted
 from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, PendingCell, attempt, collect
 from eigenbandits.lab.experiments.engines.threads import one_thread
 
@@ -131,6 +132,7 @@ class Cluster(Engine):
                     dashboard_address=":0",
                     scheduler_kwargs={"dashboard": False},
                     silence_logs=logging.CRITICAL,
+                    preload=[uninterrupted.__name__],
                 )
             )
             return stack.enter_context(Client(cluster))

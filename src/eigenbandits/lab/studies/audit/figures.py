@@ -51,7 +51,6 @@ def _regret(comparison: Comparison, rounds: int) -> Panel:
         means, errors = zip(*(loss.places[place] for loss in comparison.losses), strict=True)
         marks.append(Bars(f"θ* {where}", means, errors))
         highest = max(highest, *(mean + error for mean, error in zip(means, errors, strict=True)))
-    policies = [loss.policy for loss in comparison.losses]
-    # The upper part is room for the legend.
-    axis = Axis("regret", low=0.0, high=1.4 * highest or 1.0)
+    policies = [loss.policy.replace(", ", ",\n") for loss in comparison.losses]
+    axis = Axis("regret", low=0.0, high=1.06 * highest or 1.0)
     return Panel(f"Simulated regret after {rounds} rounds", Axis(categories=policies), axis, marks, legend=True)
