@@ -51,7 +51,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 
 test: lint
-	EIGENBANDITS_COMPILED=1 $(BIN)/pytest -n 2 --quiet --no-header -r fE tests/belief tests/algorithms tests/rules
+	EIGENBANDITS_BACKEND=numba $(BIN)/pytest -n 2 --quiet --no-header -r fE tests/belief tests/algorithms tests/rules
 	$(BIN)/pytest -n 2
 	$(MAKE) --no-print-directory docs
 

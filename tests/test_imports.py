@@ -14,7 +14,7 @@ import eigenbandits
 ROOT = Path(str(eigenbandits.__file__)).parent
 # What any room may import: reading inputs, parts with parameters and state, missing extras, sentences.
 COMMON = {"inputs", "conversion", "component", "extras", "explanation"}
-KERNEL = COMMON | {"theory", "linalg", "kernels", "merging"}
+KERNEL = COMMON | {"theory", "linalg", "merging"}
 CORE = KERNEL | {
     *("centering", "scoring", "layout", "diagnostics", "subspace", "belief", "rules", "decision", "lists", "policy"),
     *("files", "algorithms", "features"),
@@ -26,7 +26,6 @@ ALLOWED = {
     **dict.fromkeys(COMMON, COMMON),
     "theory": COMMON,
     "linalg": COMMON,
-    "kernels": COMMON | {"linalg"},
     "merging": COMMON | {"linalg"},
     "subspace": KERNEL,
     "belief": KERNEL | {"subspace"},
@@ -40,14 +39,14 @@ ALLOWED = {
     "policy": CORE - {"algorithms", "features"} | {"replicas"},
     "algorithms": CORE - {"features"},
     **dict.fromkeys(DATA, CORE | DATA | {"replicas"}),
-    "lab": CORE | DATA | {"compiled"},
-    "serve": CORE | DATA | {"compiled"},
+    "lab": CORE | DATA | {"backends"},
+    "serve": CORE | DATA | {"backends"},
     "papers": CORE | DATA | {"lab"},
     "router": CORE | {"serve.client"},
     "lab.errors": COMMON,
     "lab.folders": COMMON,
     "lab.downloads": COMMON | {"lab.errors", "lab.folders"},
-    "lab.experiments": CORE | DATA | {"compiled", "lab.errors"},
+    "lab.experiments": CORE | DATA | {"backends", "lab.errors"},
     "lab.reporting": CORE | {"lab.errors", "lab.experiments"},
     "lab.studies": CORE | DATA | {"lab.errors", "lab.folders", "lab.downloads", "lab.experiments", "lab.reporting"},
 }

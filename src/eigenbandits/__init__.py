@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits import belief, compiled, environments, features, offpolicy, rules, subspace, theory
+from eigenbandits import belief, environments, features, offpolicy, rules, subspace, theory
 from eigenbandits.algorithms import (
     CBRAP,
     CBSCFD,
@@ -20,6 +20,7 @@ from eigenbandits.algorithms import (
     Random,
     SquareCB,
 )
+from eigenbandits.backends import follow_environment, get_backend, set_backend
 from eigenbandits.budgeted import Budgeted
 from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
@@ -65,14 +66,15 @@ __all__ = [
     "Trace",
     "audit",
     "belief",
-    "compiled",
     "environments",
     "features",
     "fit",
+    "get_backend",
     "load",
     "offpolicy",
     "rules",
     "run",
+    "set_backend",
     "subspace",
     "theory",
 ]
@@ -91,4 +93,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-compiled.use_if_asked()
+follow_environment()

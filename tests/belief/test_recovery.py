@@ -5,7 +5,7 @@ import pytest
 from tests.checks.play import decision_sets, look, play
 
 import eigenbandits as eb
-from eigenbandits import kernels, linalg
+from eigenbandits import linalg
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.files import from_bytes, to_bytes
 
@@ -21,8 +21,8 @@ MAKERS = {
 }
 # Where learning is interrupted: before a step or after it has changed what it works on.
 PLACES = {
-    "ambient_step": kernels,
-    "projected_step": kernels,
+    "ambient_step": linalg.kernels,
+    "projected_step": linalg.kernels,
     "inverse": linalg,
     "add": Evidence,
     "add_many": Evidence,

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg, merging
+from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, among, walk
 from eigenbandits.belief.boundary import Root, boundary, models, posterior
 from eigenbandits.belief.evidence import Evidence, largest_norm
+from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
@@ -101,7 +102,7 @@ class Ambient(RidgeBelief):
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
         self.evidence.start(dim)
-        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / self.ridge)
+        self.inverse.start(dim, linalg.block_for(dim), 1.0 / self.ridge)
         self.center = np.zeros(dim)
         self.largest = 1.0 / self.ridge
 

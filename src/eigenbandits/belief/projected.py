@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import inputs, kernels, linalg, merging
+from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.joint import JointProblem, JointSearch
+from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
@@ -177,7 +178,7 @@ class Projected(RidgeBelief):
             self.reading, self.version = None, -1
 
     def _remainders(self, actions: Array, z: Array) -> Array:
-        """Return what the coordinates z leave out, as `kernels.remainder` does for one action."""
+        """Return what the coordinates z leave out, as `linalg.kernels.remainder` does for one action."""
         if self.directions is None:
             return actions
         dim, rank = self.directions.shape

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import kernels, linalg, merging
+from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]

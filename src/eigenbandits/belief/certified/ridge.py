@@ -45,7 +45,7 @@ class Ridge(Component):
 
     def start(self, dim: int, level: float) -> None:
         """Lay out W = level · I, and no rewards."""
-        self.inverse.start(dim, linalg.block_for(dim, 32), 1.0 / level)
+        self.inverse.start(dim, linalg.block_for(dim), 1.0 / level)
         self.center = np.zeros(dim)
         self.inside = self.outside = level
         self.largest = 1.0 / level

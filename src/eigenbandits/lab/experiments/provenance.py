@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import eigenbandits
-from eigenbandits import compiled
+from eigenbandits.backends import get_backend
 
 # These folders show or serve results and do not affect them, except for two modules of the lab.
 _SHOWING = ("cli", "lab", "serve", "__pycache__")
@@ -23,8 +23,8 @@ _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "joblib", "distributed", "thr
 
 
 def code_fingerprint() -> str:
-    """Return a hash of what affects results: the library's files, and whether they run compiled."""
-    return _files_fingerprint() + ("-compiled" if compiled.in_use() else "")
+    """Return a hash of what affects results: the library's files, and the backend that runs them."""
+    return _files_fingerprint() + ("" if get_backend() == "numpy" else f"-{get_backend()}")
 
 
 @cache

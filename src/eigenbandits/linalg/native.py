@@ -1,127 +1,52 @@
-"""Native code for the steps of a round: the functions of `kernels` themselves, compiled by numba.
+"""The backend that numba compiles: the functions of `steps` themselves, on primitives written as loops.
 
-On small problems, a hundred dimensions and ten actions, most of a round is Python calling NumPy. Compiling takes that
-away. Nothing is written twice but the primitives of `linalg`: what stands below is what SciPy's BLAS and LAPACK do in
-the plain form, as loops that a compiler can build into the step around them.
+On small problems, a hundred dimensions and ten actions, most of a round is Python calling NumPy. Compiling removes
+that. Nothing is written twice but the primitives: what SciPy's BLAS and LAPACK do for NumPy's backend, as loops that a
+compiler can build into the step around them.
 
-The choice is for the whole process: `use`, or the environment variable ``EIGENBANDITS_COMPILED=1`` for programs that
-cannot call it. Compiling takes half a minute, once on a machine: the native code is kept beside the package, or in the
-user's cache.
+Compiling takes half a minute, once on a machine: the native code is kept beside the package, or in the user's cache.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import extras, kernels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["in_use", "use"]
+from eigenbandits import extras
+from eigenbandits.linalg import steps
 
 Array = NDArray[np.float64]
-VARIABLE = "EIGENBANDITS_COMPILED"
-_PLAIN = {name: getattr(kernels, name) for name in kernels.NAMES}
-_made: dict[str, Any] = {}
 
 
-def use(on: bool = True) -> None:
-    """Compile the steps of a round from now on, in this process and those that it starts, or go back to plain NumPy.
-
-    The two agree up to rounding, so that a policy may be made with one and go on with the other; but only one of them
-    goes on bit for bit.
-
-    Parameters
-    ----------
-    on
-        Whether to compile; needs numba.
-
-    Examples
-    --------
-    >>> import eigenbandits as eb
-    >>> eb.compiled.use()  # doctest: +SKIP
-    >>> eb.compiled.in_use()
-    False
-    """
-    if on and not _made:
-        extras.need("fast", "numba", what="Compiling")
-        made = _compile()
-        _put(made)
-        try:
-            _rehearse()
-        except BaseException:
-            _put(_PLAIN)
-            raise
-        _made.update(made)
-    _put(_made if on else _PLAIN)
-    os.environ[VARIABLE] = "1" if on else "0"
-
-
-def in_use() -> bool:
-    """Whether the steps of a round are compiled in this process."""
-    return kernels.fit is not _PLAIN["fit"]
-
-
-def use_if_asked() -> None:
-    """Follow the environment variable, when the package is imported."""
-    asked = os.environ.get(VARIABLE, "")
-    if asked not in ("", "0", "1"):
-        raise ValueError(f"{VARIABLE} is {asked!r}; expected 1, to compile, or 0.")
-    if asked == "1":
-        use()
-
-
-def _put(functions: dict[str, Any]) -> None:
-    for name, function in functions.items():
-        setattr(kernels, name, function)
-
-
-def _rehearse() -> None:
-    """Play a few rounds with the usual kinds of arrays, so that no later round has to wait for the compiler."""
-    from eigenbandits import belief, rules
-    from eigenbandits.policy import Policy
-    from eigenbandits.subspace import Known
-
-    for center, writeable in (("none", True), ("none", False), ("set", True)):
-        actions = np.eye(3, 4) + 0.5
-        actions.setflags(write=writeable)
-        both = belief.Both(belief.Projected(0.1), belief.Ambient(0.1))
-        for chosen in (both, both.ambient):
-            policy = Policy(Known(np.eye(4, 2), 0.1), chosen, rules.Optimism(), center)
-            policy.learn(policy.choose(actions), 0.5)
-            policy.choose_many([actions, actions])
-            policy.learn(policy.choose(actions), 0.5)
-
-
-def _compile() -> dict[str, Any]:
-    """Return the functions of `kernels`, each calling the native primitives and the others in their compiled form."""
+@cache
+def compiled(names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """Return these functions of `steps` in native code; a function that calls another comes before it."""
+    extras.need("fast", "numba", what="The backend 'numba'")
     import numba
 
     # Sums may be taken in any order, as BLAS does; that is what lets them run on several numbers at once.
     native = numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-    world = vars(kernels) | {plain.__name__: native(plain) for plain in _PRIMITIVES}
+    world = vars(steps) | {plain.__name__: native(plain) for plain in _PRIMITIVES}
     # numba looks for kept code by name, and sees only whether the function's own file has changed: with this in the
     # name, what was made from other primitives is not taken for it.
-    sources = b"".join(Path(str(module)).read_bytes() for module in (__file__, kernels.__file__))
+    sources = b"".join(Path(str(module)).read_bytes() for module in (__file__, steps.__file__))
     mark = hashlib.sha256(sources).hexdigest()[:8]
-    # Those that others call come last in the list of names.
-    for name in reversed(kernels.NAMES):
-        function = FunctionType(_PLAIN[name].__code__, world, name)
+    for name in reversed(names):
+        function = FunctionType(vars(steps)[name].__code__, world, name)
         function.__qualname__ = f"{name}_{mark}"
         world[name] = native(function)
-    return {name: world[name] for name in kernels.NAMES}
+    return {name: world[name] for name in names}
 
 
-# The primitives of `linalg` by the same names, which say more about them.
+# The functions of `primitives` by the same names, which say more about them.
 
 
 def dot(x: Array, y: Array) -> float:

@@ -1,4 +1,4 @@
-"""Compiled steps against plain ones: each function by itself, then whole policies, choice by choice."""
+"""The numba backend against NumPy: each function by itself, then whole policies, choice by choice."""
 
 import os
 import subprocess
@@ -12,29 +12,30 @@ from tests.checks.cases import CASES
 from tests.checks.play import decision_sets, play
 
 import eigenbandits as eb
-from eigenbandits import compiled, extras, kernels, linalg
+from eigenbandits import backends, extras, linalg
+from eigenbandits.linalg import Kernels, kernels
 
 pytest.importorskip("numba", reason='numba is not installed; run: pip install "eigenbandits[fast]"')
 
-PLAIN = {name: getattr(getattr(kernels, name), "py_func", getattr(kernels, name)) for name in kernels.NAMES}
+PLAIN = vars(Kernels())
 SEEDS, SIZES, SCALES = st.integers(0, 10**6), st.integers(1, 9), st.sampled_from([1e-8, 1.0, 1e8])
 
 
 @pytest.fixture(scope="module")
 def native():
     """Return the compiled functions by name, and leave the process as it was."""
-    before = compiled.in_use()
-    compiled.use()
-    found = {name: getattr(kernels, name) for name in kernels.NAMES}
-    compiled.use(before)
+    before = eb.get_backend()
+    eb.set_backend("numba")
+    found = dict(vars(kernels))
+    eb.set_backend(before)
     return found
 
 
 @pytest.fixture
 def back():
-    before = compiled.in_use()
+    before = eb.get_backend()
     yield
-    compiled.use(before)
+    eb.set_backend(before)
 
 
 def _agree(found, expected):
@@ -189,9 +190,9 @@ def test_the_projected_step_agrees(native, seed, dim, with_offset, coupling, fro
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_policy_chooses_the_same_compiled(case, back):
-    compiled.use(False)
+    eb.set_backend("numpy")
     plain = play(case.make(), decision_sets(count=60))
-    compiled.use()
+    eb.set_backend("numba")
     native = play(case.make(), decision_sets(count=60))
     assert [one.index for one in native] == [one.index for one in plain]
     np.testing.assert_allclose([one.upper for one in native], [one.upper for one in plain], rtol=1e-6, atol=1e-8)
@@ -200,8 +201,8 @@ def test_every_policy_chooses_the_same_compiled(case, back):
 @pytest.mark.parametrize("options", [{}, {"rank": 4}, {"dtype": "float32"}], ids=["default", "rank", "float32"])
 def test_a_long_game_is_the_same_compiled(options, back):
     traces = []
-    for on in (False, True):
-        compiled.use(on)
+    for backend in ("numpy", "numba"):
+        eb.set_backend(backend)
         env = eb.environments.LowRank(dim=60, rank=4, arms=8)
         traces.append(eb.run(eb.PSLB(noise=0.1, seed=0, **options), env, rounds=800, seed=3).regret[-1])
     assert traces[1] == pytest.approx(traces[0], rel=0.02)
@@ -211,14 +212,14 @@ def test_a_policy_may_change_over(tmp_path, back):
     rng = np.random.default_rng(0)
     sets = rng.standard_normal((60, 6, 12))
     indices = []
-    for order in ((False, False), (False, True), (True, False)):
-        compiled.use(order[0])
+    for order in (("numpy", "numpy"), ("numpy", "numba"), ("numba", "numpy")):
+        eb.set_backend(order[0])
         policy: eb.Policy = eb.PSLB(noise=0.1, rank=3, seed=0)
         chosen = []
         for t, actions in enumerate(sets):
             if t == 30:
                 policy.save(tmp_path / "policy.eb")
-                compiled.use(order[1])
+                eb.set_backend(order[1])
                 policy = eb.load(tmp_path / "policy.eb")
             decision = policy.choose(actions)
             policy.learn(decision, float(decision.action[0]))
@@ -228,49 +229,52 @@ def test_a_policy_may_change_over(tmp_path, back):
 
 
 def _ask(asked):
-    code = "import eigenbandits as eb; print(eb.compiled.in_use())"
-    environment = os.environ | {compiled.VARIABLE: asked}
+    code = "import eigenbandits as eb; print(eb.get_backend())"
+    environment = os.environ | {backends.VARIABLE: asked}
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
 
 
 def test_the_environment_can_ask_for_it():
-    assert _ask("1").stdout.strip() == "True"
-    assert _ask("0").stdout.strip() == "False"
-    assert f"{compiled.VARIABLE} is 'yes'; expected 1, to compile, or 0." in _ask("yes").stderr
+    assert _ask("numba").stdout.strip() == "numba"
+    assert _ask("numpy").stdout.strip() == "numpy"
+    assert f"{backends.VARIABLE} is 'yes'; expected 'numpy' or 'numba'." in _ask("yes").stderr
 
 
 def test_a_process_started_later_follows(back):
-    compiled.use()
-    assert os.environ[compiled.VARIABLE] == "1"
-    compiled.use(False)
-    assert os.environ[compiled.VARIABLE] == "0"
-    assert not compiled.in_use()
+    for backend in ("numba", "numpy"):
+        eb.set_backend(backend)
+        assert os.environ[backends.VARIABLE] == backend
+        assert eb.get_backend() == backend
 
 
 def test_a_compiler_that_fails_leaves_plain_functions(back, monkeypatch):
     # In this order: what is patched is put back before the process goes back.
-    compiled.use(False)
-    monkeypatch.setattr(compiled, "_made", {})
-    monkeypatch.setattr(compiled, "_rehearse", lambda: 1 / 0)
+    eb.set_backend("numpy")
+    monkeypatch.setattr(backends, "_rehearse", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        compiled.use()
-    assert not compiled.in_use()
-    assert compiled._made == {}
+        eb.set_backend("numba")
+    assert vars(kernels) == PLAIN
+    assert os.environ[backends.VARIABLE] == "numpy"
+
+
+def test_a_backend_that_does_not_exist_is_named():
+    before = eb.get_backend()
+    with pytest.raises(ValueError, match="backend is 'torch'; expected one of 'numpy', 'numba'"):
+        eb.set_backend("torch")
+    assert eb.get_backend() == before
 
 
 def test_without_numba_a_sentence_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(compiled, "_made", {})
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    before = compiled.in_use()
-    with pytest.raises(extras.MissingExtraError, match=r'Compiling needs numba; run: pip install "eigenbandits\[fast'):
-        compiled.use()
-    assert compiled.in_use() == before
+    missing = r"The backend 'numba' needs numba; run: pip install \"eigenbandits\[fast"
+    with pytest.raises(extras.MissingExtraError, match=missing):
+        linalg.native.compiled.__wrapped__(("fit",))
 
 
-def test_results_are_told_apart_in_the_lab(back):
+def test_the_lab_distinguishes_results_by_backend(back):
     from eigenbandits.lab.experiments import provenance
 
-    compiled.use(False)
+    eb.set_backend("numpy")
     plain = provenance.code_fingerprint()
-    compiled.use()
-    assert provenance.code_fingerprint() == f"{plain}-compiled"
+    eb.set_backend("numba")
+    assert provenance.code_fingerprint() == f"{plain}-numba"

@@ -1,4 +1,4 @@
-"""Symmetric matrices kept as one half, in place, through BLAS; and small positive definite systems."""
+"""Symmetric matrices that grow row by row, in place, through BLAS."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from eigenbandits.component import Component
+from eigenbandits.linalg.primitives import NOTHING, add_outer, row_dots, square_norms
 
 Array = NDArray[np.float64]
-
-# xᵀy of two vectors as a float: in every round, and for a fifth of what NumPy's operator costs on short vectors.
-dot = blas.ddot
-# y + a x, in place in y.
-axpy = blas.daxpy
 
 # Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
-# Rows that wait where the matrix does not fit in the cache.
+# Dimensions from which a matrix does not fit in the cache (half a megabyte), so that reading half as much of it pays.
+LARGE = 256
+# Rows that wait for such a matrix.
 BLOCK = 32
-# Stands for a matrix that is not there, where a function takes one.
-NOTHING: Array = np.zeros((0, 0))
 
 # SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
 
@@ -85,7 +81,7 @@ class SymmetricSum(Component):
         """Start anew from a matrix given by its lower half, in Fortran order; it is taken over, not copied."""
         if self.thin:
             self.thin, self.plus = False, np.zeros((0, 0))
-            self.waiting = np.zeros((block_for(len(half), BLOCK), len(half)))
+            self.waiting = np.zeros((block_for(len(half)), len(half)))
         self.half = half if len(self.waiting) else _mirrored(half)
         self.fill = 0
         self._single = None
@@ -264,121 +260,6 @@ def mirror(matrix: NDArray[np.floating[Any]]) -> None:
         matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 
-def add_diagonal(matrix: Array, value: float) -> None:
-    """Add a number to the diagonal of a square matrix in place."""
-    matrix.flat[:: len(matrix) + 1] += value
-
-
-def project(vectors: Array, columns: Array) -> Array:
-    """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
-    if vectors.dtype == np.float32:
-        # Scaled, since what a column holds may be out of the reach of single precision.
-        scale = float(np.abs(columns).max()) or 1.0
-        return (vectors @ (columns / scale).astype(np.float32)).astype(np.float64) * scale
-    return np.asarray(vectors @ columns)
-
-
-def row_dots(first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]) -> Array:
-    """Return the product of each row of one matrix with the same row of another, in float64."""
-    return np.asarray(np.vecdot(first, second), dtype=np.float64)
-
-
-def take_roots(squares: Array) -> None:
-    """Take the square root of each number in place; of what rounding has put below 0, that of 0."""
-    np.maximum(squares, 0.0, out=squares)
-    np.sqrt(squares, out=squares)
-
-
-def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], float]:
-    """Return rows in single precision and the number to multiply them by, 1 unless their squares would be lost.
-
-    Examples
-    --------
-    >>> rows, scale = to_single(np.array([[3e30, 4e30]]))
-    >>> rows.tolist(), scale
-    ([[0.75, 1.0]], 4e+30)
-    """
-    largest = max(float(rows.max()), -float(rows.min()))
-    # Squares, and sums of a million of them, stay within 1e-36 and 1e36.
-    if largest == 0.0 or 1e-15 < largest < 1e15:
-        return rows.astype(np.float32, copy=False), 1.0
-    return (rows / largest).astype(np.float32), largest
-
-
-def square_norms(vectors: NDArray[np.floating[Any]]) -> Array:
-    """Return the squared norm of each row, in float64."""
-    return row_dots(vectors, vectors)
-
-
-def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share: float) -> Array:
-    """Return weight · matrix @ vector + share · other in one call, for a C-ordered matrix.
-
-    Examples
-    --------
-    >>> times_plus(np.eye(2), np.array([1.0, 2.0]), 10.0, np.ones(2), 0.5).tolist()
-    [10.5, 20.5]
-    """
-    result: Array = blas.dgemv(weight, matrix.T, vector, beta=share, y=other, trans=1)
-    return result
-
-
-def add_outer(matrix: Array, rows: Array, columns: Array, weight: float = 1.0) -> None:
-    """Add weight · rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
-    assert matrix.flags.c_contiguous, "BLAS would change a copy"
-    blas.dger(weight, columns, rows, a=matrix.T, overwrite_a=1)
-
-
-def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
-    """Return xᵀMx for each row x, and the products Mx of a symmetric M, or none where they were not needed for it."""
-    products = rows @ matrix
-    return row_dots(rows, products), products
-
-
-def block_for(dim: int, rows: int) -> int:
-    """Return how many rows should wait: none where the matrix fits in the cache and waiting would only cost."""
-    return rows if dim >= 256 else 0
-
-
-def inverse(half: Array, floor: float, vector: Array) -> tuple[Array, Array, float]:
-    """Return (lower half of A⁻¹, A⁻¹v, log det A) for a positive definite A given by its lower half.
-
-    Where rounding has spoilt a matrix whose eigenvalues are known to be at least `floor`, they are lifted to it. A⁻¹v
-    comes from the factors, which keep digits that A⁻¹ written out has lost.
-    """
-    factor = _cholesky(half, floor)
-    if factor is not None:
-        solution = lapack.dpotrs(factor, vector, lower=1)[0]
-        log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
-        result, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        if info == 0 and np.isfinite(result[-1, -1]):
-            return result, solution, log_det
-    values, vectors = np.linalg.eigh(half, UPLO="L")
-    values = np.maximum(values, floor)
-    written_out = np.asfortranarray((vectors / values) @ vectors.T)
-    return written_out, vectors @ ((vector @ vectors) / values), float(np.log(values).sum())
-
-
-def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
-    """Return (W, log det A) with WᵀW = A⁻¹ for a small positive definite A whose eigenvalues are at least `floor`."""
-    factor = _cholesky(matrix, floor)
-    if factor is not None:
-        log_det = 2.0 * sum(map(math.log, factor.diagonal().tolist()))
-        root, info = lapack.dtrtri(factor, lower=1, overwrite_c=1)
-        if info == 0:
-            return root, log_det
-    values, vectors = np.linalg.eigh(matrix, UPLO="L")
-    values = np.maximum(values, floor)
-    return np.asarray((vectors / np.sqrt(values)).T), float(np.log(values).sum())
-
-
-def _cholesky(half: Array, floor: float) -> Array | None:
-    """Return the lower factor, or None where rounding has spoilt it: no pivot of A ⪰ floor·I is below `floor`."""
-    factor: Array
-    factor, info = lapack.dpotrf(half, lower=1, clean=1)
-    return factor if info == 0 and min(factor.diagonal().tolist()) ** 2 >= (1.0 - 1e-6) * floor else None
-
-
-def largest_eigenvalue(matrix: Array) -> float:
-    """Return the largest eigenvalue of a small symmetric matrix."""
-    values: Any = lapack.dsyev(matrix, compute_v=0, lower=1)[0]
-    return float(values[-1])
+def block_for(dim: int) -> int:
+    """Return how many rows should wait: none where the matrix fits in the cache, since waiting would only cost."""
+    return BLOCK if dim >= LARGE else 0

@@ -1,8 +1,8 @@
-"""What runs in every round, a function for each step, in NumPy; `eigenbandits.compiled` can turn them into native code.
+"""What runs in every round, a function for each step, in NumPy.
 
-Each is written once. It calls NumPy and the primitives of `linalg`, keeps nothing, and knows no objects, so that a
-compiler can take it as a whole: on small problems the time goes into calling forty functions, not into what they do.
-Callers must look them up here in each call, as ``kernels.fit(...)``, since `compiled` puts others in their place.
+Each calls NumPy and the primitives beside it, keeps nothing and knows no objects, so that a compiler can take it as a
+whole: on small problems the time goes into calling forty functions, not into what they do. Call them through
+`linalg.kernels`, which holds those of the backend in use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.linalg import (
+from eigenbandits.linalg.primitives import (
     add_diagonal,
     add_outer,
     axpy,
@@ -27,11 +27,6 @@ from eigenbandits.linalg import (
 )
 
 Array = NDArray[np.float64]
-# What calls another stands before it.
-NAMES = (
-    *("ambient_best", "ambient_bounds", "ambient_bound", "ambient_step"),
-    *("read", "fit", "projected_bounds", "projected_step", "remainder"),
-)
 
 
 def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) -> tuple[int, Array, Array, Array]:

@@ -1,0 +1,74 @@
+"""The backend of the whole process: plain NumPy, or the steps of a round compiled by numba."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import numpy as np
+
+from eigenbandits import belief, inputs, rules
+from eigenbandits.linalg import kernels
+from eigenbandits.policy import Policy
+from eigenbandits.subspace import Known
+
+VARIABLE = "EIGENBANDITS_BACKEND"
+BACKENDS = ("numpy", "numba")
+
+
+def set_backend(name: str) -> None:
+    """Choose what runs the steps of a round from now on, in this process and in those that it starts.
+
+    The backends agree up to rounding, so that a policy may be made with one and go on with the other; but only with
+    one and the same does it go on bit for bit. The environment variable ``EIGENBANDITS_BACKEND`` chooses for programs
+    that cannot call this function.
+
+    Parameters
+    ----------
+    name
+        "numpy", or "numba", which compiles them: half a minute, once on a machine.
+
+    Examples
+    --------
+    >>> import eigenbandits as eb
+    >>> eb.set_backend("numba")  # doctest: +SKIP
+    >>> eb.get_backend()
+    'numpy'
+    """
+    before = kernels.backend
+    kernels.switch(inputs.one_of(name, "backend", BACKENDS))
+    try:
+        if name == "numba":
+            _rehearse()
+    except BaseException:
+        kernels.switch(before)
+        raise
+    os.environ[VARIABLE] = name
+
+
+def get_backend() -> str:
+    """Return the name of the backend in use: "numpy" or "numba"."""
+    return kernels.backend
+
+
+def follow_environment() -> None:
+    """Set the backend that the environment variable names; called when the package is imported."""
+    name = os.environ.get(VARIABLE, "")
+    if name not in ("", *BACKENDS):
+        raise ValueError(f"{VARIABLE} is {name!r}; expected 'numpy' or 'numba'.")
+    if name == "numba":
+        set_backend(name)
+
+
+@cache
+def _rehearse() -> None:
+    """Play a few rounds with the usual kinds of arrays, so that no later round has to wait for the compiler."""
+    for center, writeable in (("none", True), ("none", False), ("set", True)):
+        actions = np.eye(3, 4) + 0.5
+        actions.setflags(write=writeable)
+        both = belief.Both(belief.Projected(0.1), belief.Ambient(0.1))
+        for chosen in (both, both.ambient):
+            policy = Policy(Known(np.eye(4, 2), 0.1), chosen, rules.Optimism(), center)
+            policy.learn(policy.choose(actions), 0.5)
+            policy.choose_many([actions, actions])
+            policy.learn(policy.choose(actions), 0.5)

@@ -1,0 +1,45 @@
+"""Symmetric sums and inverses through BLAS, and the steps of a round with a NumPy and a numba backend."""
+
+from eigenbandits.linalg.dispatch import Kernels, kernels
+from eigenbandits.linalg.primitives import (
+    NOTHING,
+    add_diagonal,
+    add_outer,
+    axpy,
+    dot,
+    inverse,
+    largest_eigenvalue,
+    project,
+    quadratic,
+    row_dots,
+    square_norms,
+    take_roots,
+    times_plus,
+    to_single,
+    whitening,
+)
+from eigenbandits.linalg.symmetric import LARGE, SymmetricSum, block_for, mirror
+
+__all__ = [
+    "LARGE",
+    "NOTHING",
+    "Kernels",
+    "SymmetricSum",
+    "add_diagonal",
+    "add_outer",
+    "axpy",
+    "block_for",
+    "dot",
+    "inverse",
+    "kernels",
+    "largest_eigenvalue",
+    "mirror",
+    "project",
+    "quadratic",
+    "row_dots",
+    "square_norms",
+    "take_roots",
+    "times_plus",
+    "to_single",
+    "whitening",
+]

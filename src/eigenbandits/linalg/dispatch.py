@@ -1,0 +1,41 @@
+"""The kernels in use: the steps of a round in NumPy, or compiled by numba."""
+
+from __future__ import annotations
+
+from eigenbandits.linalg import native, steps
+
+
+class Kernels:
+    """The steps of a round, as one backend provides them; see `eigenbandits.set_backend`.
+
+    Attributes
+    ----------
+    backend
+        "numpy" or "numba".
+    """
+
+    def __init__(self) -> None:
+        self.backend = "numpy"
+        # In this order: a function that calls another comes before it.
+        self.ambient_best = steps.ambient_best
+        self.ambient_bounds = steps.ambient_bounds
+        self.ambient_bound = steps.ambient_bound
+        self.ambient_step = steps.ambient_step
+        self.read = steps.read
+        self.fit = steps.fit
+        self.projected_bounds = steps.projected_bounds
+        self.projected_step = steps.projected_step
+        self.remainder = steps.remainder
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(name for name in vars(self) if name != "backend")
+
+    def switch(self, backend: str) -> None:
+        """Use the functions of another backend from now on."""
+        functions = native.compiled(self.names) if backend == "numba" else vars(Kernels())
+        vars(self).update(functions, backend=backend)
+
+
+kernels = Kernels()
