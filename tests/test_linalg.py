@@ -44,6 +44,24 @@ def test_a_sum_in_blocks_is_the_dense_sum(seed, dim, block, sign, steps):
     np.testing.assert_allclose(total.full(), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("block", [0, 4])
+def test_a_product_changes_nothing(block):
+    rng = np.random.default_rng(0)
+    total = linalg.SymmetricSum()
+    total.start(5, block, scale=1.0)
+    for row in rng.standard_normal((2, 5)):
+        total.add(row)
+    before = {name: np.copy(value) for name, value in total.state().items()}
+    rows = rng.standard_normal((9, 5))
+    total.times(rows[0])
+    total.times_columns(rows.T)
+    total.times_rows(rows)
+    total.squares(rows.astype(np.float32))
+    total.copied()
+    for name, value in total.state().items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
 def test_a_sum_survives_its_state():
     rng = np.random.default_rng(0)
     total, copy = linalg.SymmetricSum(), linalg.SymmetricSum()

@@ -5,8 +5,9 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.centering import Centering
+from eigenbandits.linalg import LARGE
 from eigenbandits.subspace import PCA, Streaming
-from eigenbandits.subspace.pca import FEWEST, LARGE, PLENTY, STRIDE
+from eigenbandits.subspace.pca import FEWEST, PLENTY, STRIDE
 
 DIM, ARMS = LARGE, 320
 

@@ -22,8 +22,8 @@ from eigenbandits.theory import radius as radii
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
 # From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
-# fit into the cache, and reading half as much of it counts.
-MANY, FEW, LARGE = 64, 8, 256
+# fit in the cache, and reading half as much of it counts.
+MANY, FEW = 64, 8
 # Steps in which a half-life fades: within one, weights are off by 2^(1/8), nine percent, at the most.
 STEPS = 8
 # Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
@@ -135,7 +135,7 @@ class Ambient(RidgeBelief):
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorization. A gain below
         # them is noise, and updates by noise feed on each other: leave such rewards to the next factorization.
         least = 16.0 * _ROUNDING * self.largest
-        inverse = self.inverse.at_hand()
+        inverse = self.inverse.lend()
         gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
         if not lost:
             if inverse.size:
@@ -346,8 +346,8 @@ class AmbientView(View):
         count, dim = self.lifted.shape
         if self._uppers is not None:
             return super().best()
-        if count < (FEW if dim >= LARGE else MANY):
-            inverse = self.belief.inverse.at_hand()
+        if count < (FEW if dim >= linalg.LARGE else MANY):
+            inverse = self.belief.inverse.lend()
             if not inverse.size:
                 return super().best()
             actions = self.lifted.astype(np.float64, copy=False)

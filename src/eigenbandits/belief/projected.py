@@ -154,22 +154,14 @@ class Projected(RidgeBelief):
         self.recover()
 
     def _merge_held(self, replicas: Sequence[Replica[Any]], frame: Frame) -> None:
-        """Read what every replica holds in one frame and add it up."""
-        read = []
+        """Add up what the replicas hold of Σ, as far as one frame reads it."""
+        product = np.zeros(frame.reading.shape)
         for replica in replicas:
-            held = self.clone()
-            held.restore(replica.part.state())
-            if held.reading is not None:
-                held.reading = np.ascontiguousarray(replica.shift.rows(held.reading.T).T)
-            held.version = -1
-            held._read(frame)
-            read.append(replica.inside(held))
-        self.restore(read[0].part.state() | {"evidence": self.evidence.state(), "rounds": self.rounds})
-        self.gram = merging.total(read, "gram")
-        self.moment = frame.reading.T @ self.evidence.moment
-        if frame.error > 0.0:
-            self.cross = merging.total(read, "cross")
-            self.cross_gram = self.cross @ self.cross.T
+            part = replica.part
+            if part.reading is not None:
+                reading = np.ascontiguousarray(replica.shift.rows(part.reading.T).T)
+                product += held_times(reading, part.gram, part.cross, frame.reading)
+        self._take(frame, product)
 
     def recover(self) -> None:
         """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""
@@ -207,7 +199,13 @@ class Projected(RidgeBelief):
     def _read(self, frame: Frame) -> None:
         if self.reading is not None and self.version == frame.version:
             return
-        product = self._gram_times(frame.reading)
+        if not self.slim and frame.reading.shape[1] > self.evidence.gram.fill:
+            # Cheaper before the product than within it.
+            self.evidence.gram.flush()
+        self._take(frame, self._gram_times(frame.reading))
+
+    def _take(self, frame: Frame, product: Array) -> None:
+        """Set the sums in the coordinates of a frame, given ΣF."""
         self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
         self.gram = self.reading.T @ product
         self.gram = np.ascontiguousarray(0.5 * (self.gram + self.gram.T))
@@ -220,18 +218,12 @@ class Projected(RidgeBelief):
             self.cross_gram = self.cross @ self.cross.T
 
     def _gram_times(self, columns: Array) -> Array:
-        """Return ΣC; where Σ is not kept, its part that the last frame read: F G Fᵀ + F N + NᵀFᵀ, N what it leaked."""
+        """Return ΣC; where Σ is not kept, with the part of it that the last frame read."""
         if not self.slim:
             return self.evidence.gram.times_columns(columns)
         if self.reading is None:
             return np.zeros(columns.shape)
-        turned = self.reading.T @ columns
-        held = self.reading @ (self.gram @ turned)
-        if self.cross.size:
-            dim = self.cross.shape[1]
-            held += self.reading @ (self.cross @ columns[:dim])
-            held[:dim] += self.cross.T @ turned
-        return np.asarray(held)
+        return held_times(self.reading, self.gram, self.cross, columns)
 
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
@@ -297,6 +289,17 @@ class Projected(RidgeBelief):
         if frame is not None and self.reading is not None and frame.version == self.version:
             found["radius_projected"] = self.beta(frame, max(self.rounds, 1))
         return found
+
+
+def held_times(reading: Array, gram: Array, cross: Array, columns: Array) -> Array:
+    """Return the part of Σ that a frame read times C: (F G Fᵀ + F N + NᵀFᵀ) C, N what it leaked."""
+    turned = reading.T @ columns
+    held = reading @ (gram @ turned)
+    if cross.size:
+        dim = cross.shape[1]
+        held += reading @ (cross @ columns[:dim])
+        held[:dim] += cross.T @ turned
+    return np.asarray(held)
 
 
 class Ellipse(NamedTuple):

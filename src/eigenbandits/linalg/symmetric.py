@@ -29,9 +29,9 @@ class SymmetricSum(Component):
     """A symmetric matrix that grows (or shrinks) by x xᵀ, row by row: scale·I ± Σ x xᵀ.
 
     Rows wait in a block and enter by one rank-k update, which reads and writes the matrix once instead of k times;
-    products take the waiting rows into account, so that the block is never seen from outside. A matrix that fits in
-    the cache is kept up in both halves at once instead, for which the products are quicker. One that differs from a
-    multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
+    products take the waiting rows into account, so that the block is never seen from outside, and change nothing. A
+    matrix that fits in the cache is kept up to date in both halves instead, for which the products are quicker. One
+    that differs from a multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
 
     Parameters
     ----------
@@ -104,19 +104,22 @@ class SymmetricSum(Component):
             half = blas.dsyrk(self.sign, np.asarray(rows, order="C").T, beta=1.0, c=half, lower=1, overwrite_c=1)
         self.reset(half)
 
-    def at_hand(self) -> Array:
-        """Return the matrix itself, both halves; empty where rows wait. Who changes it must say so (`changed`)."""
+    def lend(self) -> Array:
+        """Lend the matrix, both halves; empty where rows wait.
+
+        It still belongs to this sum: a borrower that writes to it calls `changed`, and nobody keeps it.
+        """
         return NOTHING if self.waiting.shape[0] else self.half.T
 
     def changed(self) -> None:
-        """Take note that the matrix at hand was changed."""
+        """Take note that a borrower has written to the matrix."""
         self._single = None
 
     def add(self, row: Array, weight: float = 1.0) -> None:
         """Add the outer product of one row, times a weight above 0."""
         room = self.waiting.shape[0]
         if not room:
-            add_outer(self.at_hand(), row, row, self.sign * weight)
+            add_outer(self.lend(), row, row, self.sign * weight)
             self._single = None
             return
         if self.fill == room:
@@ -159,7 +162,7 @@ class SymmetricSum(Component):
         self._single = None
 
     def flush(self) -> Array:
-        """Let the waiting rows in and return the lower half."""
+        """Add the waiting rows to the matrix and return its lower half."""
         if self.thin:
             self._thicken()
         elif self.fill:
@@ -168,7 +171,7 @@ class SymmetricSum(Component):
         return self.half
 
     def copied(self) -> Array:
-        """Return the lower half, the waiting rows included, as a new matrix; nothing is let in."""
+        """Return the lower half, the waiting rows included, as a new matrix; they go on waiting."""
         matrix = self.half.copy(order="F")
         if self.fill:
             columns = self.waiting[: self.fill].T
@@ -196,8 +199,6 @@ class SymmetricSum(Component):
             return self.times_rows(columns.T).T
         if not len(self.waiting):
             return np.asarray(self.half @ columns)
-        if columns.shape[1] > self.fill:
-            self.flush()
         result: Array = blas.dsymm(1.0, self.half, np.asfortranarray(columns), lower=1)
         if self.fill:
             rows = self.waiting[: self.fill]

@@ -20,10 +20,10 @@ Array = NDArray[np.float64]
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
-# In `LARGE` dimensions adding a vector costs far more than looking at it, and once `PLENTY` per dimension are known,
-# further ones change little: of a large decision set one vector in up to `STRIDE` is added then, but no fewer than
-# `FEWEST`; which ones changes from set to set.
-LARGE, PLENTY, STRIDE, FEWEST = 256, 16, 32, 32
+# Where the second moment does not fit in the cache, adding a vector costs far more than looking at it. Once `PLENTY`
+# per dimension are known, further ones change little: of a large decision set one vector in up to `STRIDE` is added
+# then, but no fewer than `FEWEST`; which ones changes from set to set.
+PLENTY, STRIDE, FEWEST = 16, 32, 32
 # One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
 # Steps of the block power method after a merge, which may start from a block that is far off.
@@ -227,7 +227,7 @@ class PCA(Subspace):
     def _some(self, actions: Array) -> Array:
         """Return an even sample of a large set in many dimensions, and all of any other."""
         count, dim = actions.shape
-        if count < 2 * FEWEST or dim < LARGE:
+        if count < 2 * FEWEST or dim < linalg.LARGE:
             return actions
         stride = min(STRIDE, count // FEWEST)
         return actions[self.sets % stride :: stride]
