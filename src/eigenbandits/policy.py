@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits import inputs, lists
+from eigenbandits import files, inputs, lists
 from eigenbandits.belief.base import Belief
 from eigenbandits.centering import Centering
 from eigenbandits.decision import Decision
@@ -373,8 +373,6 @@ class Policy(Layout):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the policy to a file, whole or not at all; `eigenbandits.load` goes on bit for bit."""
-        from eigenbandits import files
-
         files.save(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
