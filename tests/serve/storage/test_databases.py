@@ -67,9 +67,14 @@ def test_the_database_itself_refuses_a_second_reward(place):
 def test_tables_of_a_later_version_are_left_alone(place):
     connection = database_of(Settings(**place)).connect()
     connection.execute("UPDATE meta SET value = '99' WHERE name = 'version'")
+    connection.execute("DROP TABLE arms")
     connection.close()
-    with pytest.raises(ValueError, match="version 99"):
+    with pytest.raises(
+        ValueError, match=r"version 99; this eigenbandits reads up to version 2\. Use the version of eig"
+    ):
         Server(Settings(**place, port=0)).start()
+    with pytest.raises(ValueError, match="version 99"):
+        database_of(Settings(**place)).connect()
 
 
 def test_snapshots_are_kept_by_policy_and_the_last_two_of_each(place):

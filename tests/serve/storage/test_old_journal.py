@@ -81,6 +81,8 @@ def test_everything_is_still_there(folder, expected, tmp_path):
 
 
 def test_it_goes_on(folder, expected):
+    with closing(sqlite3.connect(folder / "eigenbandits.sqlite")) as database:
+        assert database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == ("1",)
     with serving(folder, expected) as client:
         for name in POLICIES:
             ended = next(row for row in expected["export"][name] if row["status"] == "rewarded")
@@ -132,3 +134,11 @@ def test_new_databases_have_the_tables_of_the_old_one(folder, tmp_path):
     database_of(Settings(folder=tmp_path / "new")).connect().close()
     new = tables(tmp_path / "new" / "eigenbandits.sqlite")
     assert {name: new[name][: len(old[name])] for name in old} == old
+    with closing(sqlite3.connect(folder / "eigenbandits.sqlite")) as database:
+        assert database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == ("1",)
+    database_of(Settings(folder=folder)).connect().close()
+    changed = tables(folder / "eigenbandits.sqlite")
+    assert {name: set(columns) for name, columns in changed.items()} == {name: set(new[name]) for name in new}
+    with closing(sqlite3.connect(folder / "eigenbandits.sqlite")) as database:
+        assert database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == ("2",)
+        assert database.execute("SELECT DISTINCT dropped_through FROM policies").fetchall() == [(0,)]

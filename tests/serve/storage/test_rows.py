@@ -30,6 +30,7 @@ def test_a_decision_comes_back_as_it_was_written(place):
     assert journal.decisions_of(3, [2, 3, 9]) == {2: rows[1], 3: rows[2]}
     assert journal.decisions_for(3, ["mine", "yours"]) == {"mine": rows[0]}
     assert rows[1].decision == "3-2"
+    assert decision(2, epoch=255).decision == "3-ff-2"
     connection.close()
 
 

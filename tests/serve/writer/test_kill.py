@@ -61,9 +61,9 @@ def test_nothing_is_lost_and_nothing_counts_twice(place):
     for client in crowd:
         assert client.surprises == []
         for (policy, made), answer in client.decided.items():
-            assert decisions[policy][int(made.split("-")[1])][0] == answer["index"]
+            assert decisions[policy][int(made.split("-")[2])][0] == answer["index"]
         for (policy, made), reward in client.rewarded.items():
-            assert rewards[policy][int(made.split("-")[1])] in ((reward, "given"), (0.25, "default"))
+            assert rewards[policy][int(made.split("-")[2])] in ((reward, "given"), (0.25, "default"))
             acknowledged += 1
     assert acknowledged > 20 * KILLS
     answers = [(policy, id_) for client in crowd for policy, id_ in client.decided]

@@ -118,3 +118,29 @@ def test_a_policy_of_another_version_is_left_out_and_the_others_go_on(tmp_path):
     verdicts = list(verify.differences(database_of(settings)))
     assert [same for _, same in verdicts] == [False, True]
     assert verdicts[0][0].startswith("p: cannot be rebuilt: ")
+
+
+def test_a_late_reward_of_a_lost_decision_is_not_learned_as_another_ones(tmp_path):
+    settings = Settings(folder=tmp_path / "data", port=0)
+    file = settings.folder / "eigenbandits.sqlite"
+
+    def decided(count):
+        with running(settings) as server, httpx.Client(base_url=server.url) as client:
+            create(client)
+            return [decide(client, ACTIONS[:5]).json()["decision"] for _ in range(count)]
+
+    kept = decided(2)
+    shutil.copy(file, tmp_path / "backup")
+    lost = decided(3)
+    shutil.copy(tmp_path / "backup", file)
+    for left in settings.folder.glob("*.sqlite-*"):
+        left.unlink()
+    fresh = decided(2)
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        answers = [reward(client, id_, 1.0) for id_ in lost]
+        assert [code(answer) for answer in answers] == [(409, "other_epoch")] * 2 + [(404, "unknown_decision")]
+        assert "restored from a backup" in answers[0].json()["error"]["message"]
+        entries = [{"decision": id_, "reward": 1.0} for id_ in [*lost, *kept, *fresh]]
+        results = client.post("/v1/policies/p/reward/batch", json={"rewards": entries}).json()["results"]
+        assert [one["status"] for one in results] == ["refused"] * 3 + ["learned"] * 4
+        assert code(reward(client, kept[0].split("-")[0] + "-1", 1.0)) == (409, "other_epoch")

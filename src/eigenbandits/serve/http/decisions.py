@@ -8,10 +8,12 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from eigenbandits.serve.errors import Refusal, invalid, unknown
+from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.http import vectors
 from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
 from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.storage.schema import read_decision_id
+from eigenbandits.serve.writer.commands import SentReward
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -52,10 +54,8 @@ class DecisionHandlers:
     async def reward(self, request: Request) -> Response:
         """Give a decision its reward; it is on disk before it is answered, and counts once however often it is sent."""
         hosted = self._gateway.policy(request.path_params["name"])
-        number, reward, id_ = _reward(hosted, await _json(request), "")
-        if number == 0:
-            raise unknown("decision", id_)
-        (result,) = await self._gateway.reward(hosted, [(number, reward)])
+        id_, sent = _reward(hosted, await _json(request), "")
+        (result,) = await self._gateway.reward(hosted, [sent])
         if isinstance(result, Refusal):
             raise result
         return _response({"decision": id_, "status": result})
@@ -65,9 +65,9 @@ class DecisionHandlers:
         hosted = self._gateway.policy(request.path_params["name"])
         entries = self._list(await _json(request), "rewards")
         rewards = [_reward(hosted, entry, f"rewards[{i}]") for i, entry in enumerate(entries)]
-        results = await self._gateway.reward(hosted, [(number, reward) for number, reward, _ in rewards])
+        results = await self._gateway.reward(hosted, [sent for _, sent in rewards])
         found = []
-        for (_, _, id_), result in zip(rewards, results, strict=True):
+        for (id_, _), result in zip(rewards, results, strict=True):
             status = {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
             found.append({"decision": id_} | status)
         return _response({"results": found})
@@ -169,16 +169,15 @@ def _whole(value: Any, field: str) -> int:
     return int(text)
 
 
-def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[int, float, str]:
-    """Return number, reward and id; number 0 where no decision of this policy has the id."""
+def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentReward]:
+    """Return the id and the reward; the number is 0 where no decision of this policy has the id."""
     inside = f"{place}." if place else ""
     if type(entry) is not dict or entry.keys() != {"decision", "reward"}:
         raise invalid("A reward is a JSON object with two fields, decision and reward.", place or None)
     id_ = vectors.name(entry["decision"], f"{inside}decision")
     reward = vectors.number(entry["reward"], f"{inside}reward")
-    policy, _, number = id_.partition("-")
-    mine = policy == str(hosted.id) and number.isdecimal() and number.isascii() and len(number) <= 18
-    return (int(number) if mine else 0), reward, id_
+    policy, epoch, number = read_decision_id(id_) or (0, None, 0)
+    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_)
 
 
 def _response(content: dict[str, Any]) -> Response:

@@ -12,7 +12,7 @@ from eigenbandits.serve.storage import Connection
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DecisionRow
 from eigenbandits.serve.writer.administration import Administration
-from eigenbandits.serve.writer.commands import Command, DecideCommand, RewardCommand, Task
+from eigenbandits.serve.writer.commands import Command, DecideCommand, RewardCommand, SentReward, Task
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.writer import Writer
@@ -51,8 +51,8 @@ class Gateway:
         self._submit(DecideCommand(hosted.id, sets, requests, future))
         return await self._wait(future)
 
-    async def reward(self, hosted: HostedPolicy, rewards: list[tuple[int, float]]) -> Sequence[str | Refusal]:
-        """Hand in rewards by the numbers of their decisions; return what became of each."""
+    async def reward(self, hosted: HostedPolicy, rewards: list[SentReward]) -> Sequence[str | Refusal]:
+        """Hand in rewards; return what became of each."""
         future: asyncio.Future[list[str | Refusal]] = asyncio.get_running_loop().create_future()
         self._submit(RewardCommand(hosted.id, rewards, future))
         return await self._wait(future)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from eigenbandits.serve.storage.schema import INDEX, TABLES, VERSION
+from eigenbandits.serve.storage.schema import INDEX, META, TABLES, VERSION
 from eigenbandits.serve.storage.table import Row
 
 
@@ -83,15 +83,21 @@ class Database(ABC):
 def prepare(connection: Connection, words: Mapping[type, str]) -> None:
     """Create missing tables and columns, and refuse tables of a later version."""
     with connection.transaction():
-        for table in TABLES:
-            connection.execute(table.create(words))
-        connection.execute(INDEX)
+        # Alone at first: of a database of a later version nothing is changed.
+        connection.execute(META.create(words))
         connection.execute("INSERT INTO meta VALUES ('version', ?) ON CONFLICT DO NOTHING", (str(VERSION),))
         found = int(connection.execute("SELECT value FROM meta WHERE name = 'version'")[0][0])
         if found > VERSION:
-            raise ValueError(f"the database has version {found}; this eigenbandits reads up to {VERSION}. Upgrade it.")
+            raise ValueError(
+                f"the database has version {found}; this eigenbandits reads up to version {VERSION}. Use the version "
+                "of eigenbandits that wrote it, or a later one; a database is never changed back."
+            )
         for table in TABLES:
+            connection.execute(table.create(words))
             present = connection.columns(table.name)
             for name in table.columns:
                 if name not in present:
-                    connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.column(name, words)}")
+                    connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.added(name, words)}")
+        connection.execute(INDEX)
+        if found < VERSION:
+            connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (str(VERSION),))

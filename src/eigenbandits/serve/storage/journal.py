@@ -84,6 +84,14 @@ class Journal:
         """Return some decisions by their number."""
         return {row.round: row for row in self._rows_in(schema.DECISIONS, policy, "number", numbers)}
 
+    def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
+        """Return epoch and arm of some decisions, by their number."""
+        found: dict[int, tuple[int | None, int | None]] = {}
+        for part, marks in _parts(numbers):
+            sql = f"SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number IN ({marks})"
+            found |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
+        return found
+
     def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
         """Return the decisions made for some request ids, by these ids."""
         return {row.request: row for row in self._rows_in(schema.DECISIONS, policy, "request", requests)}
@@ -171,8 +179,13 @@ class Journal:
 
     def _rows_in(self, table: Table[R], policy: int, column: str, wanted: Sequence[Any]) -> list[R]:
         found: list[R] = []
-        for start in range(0, len(wanted), _AT_ONCE):
-            part = wanted[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(part))
+        for part, marks in _parts(wanted):
             found += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
         return found
+
+
+def _parts(wanted: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
+    """Yield the values of one IN list after the other, each with its placeholders."""
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        yield part, ", ".join("?" * len(part))

@@ -122,9 +122,13 @@ class PostgresDatabase(Database):
         connection = PostgresConnection(self.address)
         if not self._prepared:
             # Of two servers that start at once, the second waits until the first has created the tables.
-            connection.execute("SELECT pg_advisory_lock(?)", (LOCK + 1,))
-            prepare(connection, WORDS)
-            connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 1,))
+            try:
+                connection.execute("SELECT pg_advisory_lock(?)", (LOCK + 1,))
+                prepare(connection, WORDS)
+                connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 1,))
+            except BaseException:
+                connection.close()
+                raise
             self._prepared = True
         return connection
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from eigenbandits.serve.served_decision import ServedDecision
 from eigenbandits.serve.storage.table import Table
 
-# The version of the tables; a database of a later one is refused.
-VERSION = 1
+# The version of the tables: an older database gets what it lacks when it is opened, one of a later version is refused.
+# Version 2 added the epoch to the ids of decisions, which version 1 would not understand.
+VERSION = 2
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, or gave up some decisions.
 DECIDE, LEARN, EXPIRE = "decide", "learn", "expire"
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
@@ -30,6 +33,12 @@ class DecisionRow(ServedDecision):
         When it was made.
     content
         The decision set and what else learning needs; see `writer.event_codec`.
+    epoch
+        Which run of the service made it: a random number, new whenever a service opens the database. After a backup is
+        restored, numbers are used again; the epoch tells a lost decision from the one that has its number now. None in
+        rows of version 1.
+    arm
+        1 if the baseline made it; see `PolicySpec.holdout`.
     """
 
     decision: str = field(init=False)
@@ -38,10 +47,12 @@ class DecisionRow(ServedDecision):
     size: int
     decided_at: float
     content: bytes
+    epoch: int | None = None
+    arm: int | None = None
 
     def __post_init__(self) -> None:
         """Make the id, which is not stored."""
-        object.__setattr__(self, "decision", f"{self.policy}-{self.round}")
+        object.__setattr__(self, "decision", decision_id(self.policy, self.epoch, self.round))
 
     def answer(self) -> dict[str, Any]:
         """Return the fields that callers see."""
@@ -49,6 +60,39 @@ class DecisionRow(ServedDecision):
         return {name: values[name] for name in _ANSWERED}
 
 
+def decision_id(policy: int, epoch: int | None, number: int) -> str:
+    """Return the id of a decision.
+
+    Examples
+    --------
+    >>> decision_id(3, 255, 17), decision_id(3, None, 17)
+    ('3-ff-17', '3-17')
+    """
+    return f"{policy}-{number}" if epoch is None else f"{policy}-{epoch:x}-{number}"
+
+
+def read_decision_id(text: str) -> tuple[int, int | None, int] | None:
+    """Return policy, epoch and number of an id; None for anything else.
+
+    Examples
+    --------
+    >>> read_decision_id("3-ff-17"), read_decision_id("3-17"), read_decision_id("mine")
+    ((3, 255, 17), (3, None, 17), None)
+    """
+    found = _ID.fullmatch(text)
+    if found is None:
+        return None
+    epoch = found["epoch"]
+    return int(found["policy"]), None if epoch is None else int(epoch, 16), int(found["number"])
+
+
+def new_epoch() -> int:
+    """Return an epoch that no other run of any service has, with certainty for all purposes."""
+    return secrets.randbits(47)
+
+
+# In ASCII: int() reads other digits, too.
+_ID = re.compile(r"(?P<policy>[0-9]{1,18})-(?:(?P<epoch>[0-9a-f]{1,12})-)?(?P<number>[0-9]{1,18})")
 _ANSWERED = tuple(one.name for one in fields(ServedDecision))
 
 
@@ -74,6 +118,17 @@ class RewardRow:
 
 
 @dataclass(slots=True)
+class PartRow:
+    """A part of a reward, or all of it under the name "", that waits for the end of its decision's time to live."""
+
+    policy: int
+    number: int
+    part: str
+    reward: float
+    rewarded_at: float
+
+
+@dataclass(slots=True)
 class HistoryRow:
     """What happened in some seconds, from `start` on."""
 
@@ -83,6 +138,18 @@ class HistoryRow:
     rewards: int
     reward_sum: float
     defaults: int
+    default_sum: float = 0.0
+
+
+@dataclass(slots=True)
+class ArmRow:
+    """The rewards of the decisions that the policy (arm 0) or the baseline (arm 1) made: count, sum, sum of squares."""
+
+    policy: int
+    arm: int
+    count: int
+    total: float
+    squares: float
 
 
 @dataclass
@@ -97,6 +164,8 @@ class Head:
     expired_through: int = 0
     pruned_through: int = 0
     last_at: float = 0.0
+    # The decisions up to this number were deleted, as older than the service keeps them.
+    dropped_through: int = 0
 
     @property
     def pending(self) -> int:
@@ -151,7 +220,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A key, as its hash; `scopes` are separated by spaces."""
+    """A key, as its hash; `scopes` are separated by spaces, and so are `policies`, the only ones that it is for."""
 
     id: str
     name: str
@@ -159,6 +228,7 @@ class KeyRow:
     digest: bytes
     created_at: float
     revoked_at: float | None = None
+    policies: str | None = None
 
 
 @dataclass(slots=True)
@@ -181,13 +251,15 @@ DECISIONS = Table(
     "decisions", DecisionRow, "policy, number", names={"index": "chosen", "round": "number"}, first=_DECISIONS
 )
 REWARDS = Table("rewards", RewardRow, "policy, number")
+PARTS = Table("parts", PartRow, "policy, number, part")
 HISTORY = Table("history", HistoryRow, "policy, start")
+ARMS = Table("arms", ArmRow, "policy, arm")
 SNAPSHOTS = Table("snapshots", SnapshotRow, "policy, position")
 
 TABLES: tuple[Table[Any], ...] = (
     *(META, KEYS, CATALOGUES, ITEMS, POLICIES),
-    *(EVENTS, DECISIONS, REWARDS, HISTORY, SNAPSHOTS),
+    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
 )
 # Those whose rows belong to a policy.
-OF_A_POLICY = (EVENTS, DECISIONS, REWARDS, HISTORY, SNAPSHOTS)
+OF_A_POLICY = (EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS)
 INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS requests ON decisions (policy, request) WHERE request IS NOT NULL"

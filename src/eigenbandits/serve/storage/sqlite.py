@@ -96,7 +96,11 @@ class SqliteDatabase(Database):
             raise StorageError(f"the folder cannot be created ({error.strerror})") from error
         connection = SqliteConnection(self.path)
         if not self._prepared:
-            prepare(connection, WORDS)
+            try:
+                prepare(connection, WORDS)
+            except BaseException:
+                connection.close()
+                raise
             self._prepared = True
         return connection
 

@@ -15,8 +15,8 @@ Row = tuple[Any, ...]
 class Table(Generic[R]):
     """The statements of one table.
 
-    A field that is added to the row becomes a column, also in databases that exist: it is empty in their old rows, so
-    its type must allow None.
+    A field that is added to the row becomes a column, also in databases that exist: in their old rows it is None where
+    its type allows that, and else 0 or empty.
 
     Parameters
     ----------
@@ -82,6 +82,11 @@ class Table(Generic[R]):
         parts = [self.column(name, words) for name in self.columns]
         parts += [f"PRIMARY KEY ({self.key})"] + ([f"UNIQUE ({self._unique})"] if self._unique else [])
         return f"CREATE TABLE IF NOT EXISTS {self.name} ({', '.join(parts)})"
+
+    def added(self, name: str, words: Mapping[type, str]) -> str:
+        """Return the definition of a column that is added to rows that exist."""
+        empty = {int: "0", float: "0", str: "''"}.get(self._types[name])
+        return self.column(name, words) + ("" if empty is None else f" DEFAULT {empty}")
 
     def column(self, name: str, words: Mapping[type, str]) -> str:
         """Return the definition of one column."""

@@ -11,7 +11,7 @@ from eigenbandits.serve.errors import PolicyError, Refusal, StorageError, intern
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import BUCKET, Journal
-from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, resolve
+from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, SentReward, resolve
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
@@ -37,14 +37,23 @@ class Batch:
         Where things are counted.
     now
         The time.
+    epoch
+        The epoch of decisions that are made now.
     """
 
     def __init__(
-        self, policies: dict[int, HostedPolicy], journal: Journal, before: Sequence[Batch], metrics: Metrics, now: float
+        self,
+        policies: dict[int, HostedPolicy],
+        journal: Journal,
+        before: Sequence[Batch],
+        metrics: Metrics,
+        now: float,
+        epoch: int,
     ) -> None:
         self.policies = policies
         self.metrics = metrics
         self.now = now
+        self.epoch = epoch
         self.touched: list[HostedPolicy] = []
         self.results: list[Result] = []
         self.events: list[schema.EventRow] = []
@@ -178,9 +187,9 @@ class Batch:
             self.metrics.choose_seconds.observe(time.perf_counter() - started)
             first = hosted.head.number + 1
             for decision_set, decision, request in zip(sets[part], decisions, requests[part], strict=True):
-                row = hosted.row(decision_set, decision, request, self.now)
+                row = hosted.row(decision_set, decision, request, self.now, self.epoch)
                 rows.append(row)
-                hosted.keep(row.round, decision)
+                hosted.keep(row, decision)
                 if request is not None:
                     self._by_request[hosted.id, request] = row
             self._add_event(hosted, schema.DECIDE, encode_range(first, len(decisions)))
@@ -192,16 +201,26 @@ class Batch:
 
     def _reward(self, hosted: HostedPolicy, commands: list[RewardCommand]) -> tuple[int, float]:
         """Learn the rewards of some commands; return how many are new, and their sum."""
-        numbers = {number for command in commands for number, _ in command.rewards}
-        ended = self._ended(hosted, [number for number in sorted(numbers) if not hosted.is_open(number)])
+        numbers = {sent.number for command in commands for sent in command.rewards}
+        # No caller knows of a decision that is not committed.
+        known = sorted(number for number in numbers if 1 <= number <= hosted.committed)
+        absent = [number for number in known if hosted.open(number) is None]
+        ended = self._ended(hosted, absent)
+        origins = self._journal.origins_of(hosted.id, absent) if absent else {}
         fresh: dict[int, float] = {}
         counts = {"learned": 0, "repeated": 0, "refused": 0}
         for command in commands:
             results: list[str | Refusal] = []
-            for number, reward in command.rewards:
-                result = _outcome(hosted, number, reward, ended.get(number), fresh.get(number))
+            for sent in command.rewards:
+                held = hosted.open(sent.number)
+                origin = origins.get(sent.number) if held is None else (held.epoch, held.arm)
+                result: str | Refusal
+                if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
+                    result = _unknown(hosted, sent, origin)
+                else:
+                    result = _outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
-                    fresh[number] = reward
+                    fresh[sent.number] = sent.reward
                 results.append(result)
                 counts["refused" if isinstance(result, Refusal) else result] += 1
             self.results.append((command, results))
@@ -219,10 +238,9 @@ class Batch:
 
     def _ended(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, schema.RewardRow]:
         """Return the rewards of those decisions among some that have ended."""
-        known = [number for number in numbers if 1 <= number <= hosted.committed]
-        found = self._journal.rewards_of(hosted.id, known) if known else {}
+        found = self._journal.rewards_of(hosted.id, numbers) if numbers else {}
         for batch in self._before:
-            found |= {one: batch._by_number[hosted.id, one] for one in known if (hosted.id, one) in batch._by_number}
+            found |= {one: batch._by_number[hosted.id, one] for one in numbers if (hosted.id, one) in batch._by_number}
         return found
 
     def _learn(
@@ -263,13 +281,19 @@ class Batch:
             done.clear()
 
 
-def _outcome(
-    hosted: HostedPolicy, number: int, reward: float, ended: schema.RewardRow | None, fresh: float | None
-) -> str | Refusal:
+def _unknown(hosted: HostedPolicy, sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
+    """Return the refusal of a reward whose decision is not in the log."""
+    if origin is None or sent.number > hosted.committed:
+        return unknown("decision", sent.id)
+    message = (
+        f"The decision {sent.id!r} is not in the log, which has another one under its number: the database was "
+        "restored from a backup that is older than the decision. Its reward cannot be learned; drop it."
+    )
+    return Refusal(409, "other_epoch", message, "decision")
+
+
+def _outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
     """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
-    # No caller knows of a decision that is not committed.
-    if not 1 <= number <= hosted.committed:
-        return unknown("decision", f"{hosted.id}-{number}")
     if ended is None and fresh is None:
         return "learned"
     if reward == (fresh if ended is None else ended.reward):

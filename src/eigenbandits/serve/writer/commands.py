@@ -24,12 +24,22 @@ class DecideCommand:
     future: asyncio.Future[Any]
 
 
+@dataclass(slots=True, frozen=True)
+class SentReward:
+    """A reward as a caller sends it: of the decision with a number in an epoch; `id` is what it wrote."""
+
+    number: int
+    epoch: int | None
+    reward: float
+    id: str
+
+
 @dataclass(slots=True, eq=False)
 class RewardCommand:
-    """Learn the rewards of some decisions, by number; the result is "learned", "repeated" or a `Refusal` for each."""
+    """Learn the rewards of some decisions; the result is "learned", "repeated" or a `Refusal` for each."""
 
     policy: int
-    rewards: list[tuple[int, float]]
+    rewards: list[SentReward]
     future: asyncio.Future[Any]
 
 

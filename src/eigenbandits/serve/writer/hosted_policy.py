@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 _KEPT = 32 * 2**20
 # Bytes of an open decision beside its vectors.
 _OVERHEAD = 500
+
+
+class OpenDecision(NamedTuple):
+    """A decision that waits for its reward, with the epoch in its id and the arm that it belongs to."""
+
+    decision: Decision
+    epoch: int | None
+    arm: int | None
 
 
 class HostedPolicy:
@@ -53,7 +61,7 @@ class HostedPolicy:
         # Whether the policy may have done what the log does not know.
         self.dirty = False
         self.recent: deque[float] = deque(maxlen=1000)
-        self._open: OrderedDict[int, Decision] = OrderedDict()
+        self._open: OrderedDict[int, OpenDecision] = OrderedDict()
 
     @property
     def dim(self) -> int | None:
@@ -84,7 +92,9 @@ class HostedPolicy:
 
     # Decisions as rows of the log
 
-    def row(self, decision_set: DecisionSet, decision: Decision, request: str | None, now: float) -> DecisionRow:
+    def row(
+        self, decision_set: DecisionSet, decision: Decision, request: str | None, now: float, epoch: int
+    ) -> DecisionRow:
         """Return the row of a decision that was just made, under the next number."""
         self.head.number += 1
         return DecisionRow(
@@ -99,6 +109,7 @@ class HostedPolicy:
             upper=decision.upper,
             decided_at=now,
             content=codec.encode_decision(decision_set, decision.forecast),
+            epoch=epoch,
         )
 
     def decision(self, row: DecisionRow) -> Decision:
@@ -124,20 +135,19 @@ class HostedPolicy:
 
     # Open decisions
 
-    def keep(self, number: int, decision: Decision) -> None:
+    def keep(self, row: DecisionRow, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
         action, lifted, forecast = decision.action, decision.lifted, decision.forecast
-        self._open[number] = Decision(
-            decision.index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast
-        )
+        kept = Decision(decision.index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        self._open[row.round] = OpenDecision(kept, row.epoch, row.arm)
         vectors = 1 if lifted is action else 2
         extra = 0 if forecast is None else forecast.nbytes
         if len(self._open) * (8 * vectors * len(action) + extra + _OVERHEAD) > _KEPT:
             self._open.popitem(last=False)
 
-    def is_open(self, number: int) -> bool:
-        """Return whether a decision is known to be open without a look into the log."""
-        return number in self._open
+    def open(self, number: int) -> OpenDecision | None:
+        """Return a decision that is known to be open without a look into the log."""
+        return self._open.get(number)
 
     def drop(self, number: int) -> None:
         """Drop an open decision that will not be learned from."""
@@ -147,7 +157,10 @@ class HostedPolicy:
         """Remove open decisions and return them, from memory or from the log."""
         missing = [number for number in numbers if number not in self._open]
         rows = journal.decisions_of(self.id, missing) if missing else {}
-        return [self._open.pop(number) if number in self._open else self.decision(rows[number]) for number in numbers]
+        return [
+            self._open.pop(number).decision if number in self._open else self.decision(rows[number])
+            for number in numbers
+        ]
 
     # Replay
 
@@ -180,7 +193,7 @@ class HostedPolicy:
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
         decisions = self.choose([one.actions(self.catalogue) for one in sets])
         for row, decision in zip(rows, decisions, strict=True):
-            self.keep(row.round, decision if decision.index == row.index else self.decision(row))
+            self.keep(row, decision if decision.index == row.index else self.decision(row))
         return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
 
     def summary(self) -> dict[str, Any]:

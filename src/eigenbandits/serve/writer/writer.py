@@ -22,7 +22,7 @@ from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Database
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import PolicyRow
+from eigenbandits.serve.storage.schema import PolicyRow, new_epoch
 from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
@@ -60,6 +60,8 @@ class Writer:
         What requests see.
     background
         Where snapshots and checkpoints are written, one at a time.
+    epoch
+        The epoch of decisions that are made now; see `storage.schema.DecisionRow`.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
@@ -70,6 +72,7 @@ class Writer:
         self.registry = Registry(KeyRing(may_be_open=settings.loopback))
         self.background = ThreadPoolExecutor(1, thread_name_prefix="background")
         self.failure: Exception | None = None
+        self.epoch = new_epoch()
         self._state = "the service is starting"
         self._last_step = time.monotonic()
         self._queue: SimpleQueue[Command] = SimpleQueue()
@@ -197,6 +200,8 @@ class Writer:
 
     def _open(self) -> None:
         """Connect, become the one writer, and load what memory does not hold or cannot be trusted with."""
+        # What is in the database now may be older than what memory knows.
+        self.epoch = new_epoch()
         self._writing = Journal(self.database.connect())
         self.database.claim(self._writing.connection)
         journal = self._reading = Journal(self.database.connect())
@@ -324,7 +329,7 @@ class Writer:
         """Let a batch do something in memory, then submit it to be committed; return the failure of a policy."""
         assert self._reading is not None
         before = self._committer.in_flight()
-        batch = Batch(self.registry.policies, self._reading, before, self.metrics, self.clock.now())
+        batch = Batch(self.registry.policies, self._reading, before, self.metrics, self.clock.now(), self.epoch)
         try:
             action(batch)
             self._committer.submit(batch)
