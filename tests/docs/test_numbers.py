@@ -31,10 +31,10 @@ def test_the_demo_loses_what_the_first_page_says(table, environment, tmp_path):
 
 
 def test_constants_in_formulas_are_those_in_use():
-    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    page, appendix = ((ROOT / "docs" / f"mathematics{end}.md").read_text("utf-8") for end in ("", "-appendix"))
     growth = inspect.signature(eb.subspace.PCA).parameters["growth"].default
-    assert f"ε = {SAFETY:g} · " in page
-    assert (growth, "`growth` (g, a tenth by\ndefault)" in page) == (0.1, True)
+    assert rf"\varepsilon &= {SAFETY:g} \cdot " in page
+    assert (growth, "`growth` (g, a tenth by\ndefault)" in appendix) == (0.1, True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -119,14 +119,40 @@ def test_make_targets_exist():
     assert {"demo", "test"} <= used <= targets
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=name)
-def test_links_to_files_lead_somewhere(page):
-    """The site's own links are checked when it is built; these two pages are not part of it."""
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+HOME = "https://github.com/eigenbandits/eigenbandits"
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def test_the_readmes_links_are_absolute_and_lead_to_files():
+    """A package index shows the README without the files beside it."""
+    links = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 10
+    for link in links:
+        found = re.fullmatch(rf"{HOME}/(?:blob|raw)/main/(.+)", link)
+        assert found, link
+        assert (ROOT / found[1]).exists(), link
+
+
+def test_links_of_contributing_lead_somewhere():
+    links = LINK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     files = [link for link in links if "://" not in link]
     assert files
     for link in files:
-        assert (page.parent / link).exists(), link
+        assert (ROOT / link).exists(), link
+
+
+def test_the_first_pages_show_the_standings_of_the_study():
+    """The table of README and of the home page is that of docs/problems.md, row by row."""
+    names = {"Vowpal Wabbit, SquareCB": "VW squarecb", "Vowpal Wabbit, RegCB": "VW regcb"}
+    study = (ROOT / "docs" / "problems.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \|(?: [^|]+ \|)? (\d+ of \d+) \|$", re.MULTILINE)
+    known = {label: numbers for label, *numbers in row.findall(study)}
+    assert len(known) >= 8
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        shown = row.findall(page.read_text(encoding="utf-8").replace("**", ""))
+        assert {names.get(label, label): numbers for label, *numbers in shown} == known, name(page)
+        means = [float(mean) for _, mean, *_ in shown]
+        assert means == sorted(means)
 
 
 def test_the_reference_has_every_public_name():

@@ -42,4 +42,4 @@ def command(
         typer.echo(f"\n{setting}\n\n{regret_table(found, band=False)}\n\n{meaning}")
     typer.echo(f"\n{demo.COLUMNS}")
     write_csv(out / "regret.csv", written)
-    wrote([write_regret(results, out), out / "regret.csv"])
+    wrote([write_regret(results, out, demo.TITLES), out / "regret.csv"])

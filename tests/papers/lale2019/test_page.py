@@ -12,7 +12,7 @@ from eigenbandits.papers.lale2019.results_table import ResultsTable
 from eigenbandits.papers.lale2019.settings import ranks
 
 FOLDER = Path(__file__).parents[3] / "docs" / "papers"
-PAGE = (FOLDER / "lale2019.md").read_text(encoding="utf-8")
+PAGE = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in ("lale2019.md", "lale2019-results.md"))
 TABLE = ResultsTable.read(FOLDER / "lale2019.csv")
 GRIDS = [
     (f"{data}-d{dim}-linear", seeds, rounds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -295,10 +295,15 @@ def plots(results: Results, bands: str = STANDARD_ERROR) -> dict[str, Plot]:
     return {figure.name: figure.plot(results, bands) for figure in FIGURES if figure.skip(results) is None}
 
 
-def write_regret(results: Results, folder: Path) -> Path:
-    """Write the regret figure with bootstrap bands as regret.png, and return its path."""
+def write_regret(results: Results, folder: Path, titles: Mapping[str, str] | None = None) -> Path:
+    """Write the regret figure with bootstrap bands as regret.png, and return its path.
+
+    `titles` are words for environments, to be shown instead of their names.
+    """
     path = folder / "regret.png"
-    write_whole(path, to_bytes(REGRET.plot(results, "bootstrap"), "png"))
+    plot = REGRET.plot(results, "bootstrap")
+    panels = [replace(panel, title=(titles or {}).get(panel.title, panel.title)) for panel in plot.panels]
+    write_whole(path, to_bytes(replace(plot, panels=panels), "png"))
     return path
 
 

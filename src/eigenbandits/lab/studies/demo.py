@@ -14,6 +14,7 @@ FIRST_SEED = 1000
 MODEL = MeasuredLowRank(dim=100, rank=4, arms=10, perturbation=9.0, noise=0.5)
 IMAGES = MeasuredDigits()
 ENVIRONMENTS = {"digits": IMAGES, "model": MODEL}
+TITLES = {"digits": "handwritten digits: mistakes", "model": "the paper's random model: reward lost"}
 FLAGSHIP, PAPER, TUNED = "EigenUCB", "PSLB, rank known", "OFUL, tuned"
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     FLAGSHIP: {},

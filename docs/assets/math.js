@@ -1,0 +1,26 @@
+// Typesets the formulas that Markdown leaves as \( … \) and \[ … \]; no network, and nothing is written twice.
+(function () {
+  "use strict";
+  function typeset() {
+    document.querySelectorAll(".arithmatex").forEach(function (element) {
+      if (element.dataset.typeset) return;
+      const source = element.textContent.trim();
+      const display = source.startsWith("\\[");
+      const tex = source.replace(/^\\[[(]/, "").replace(/\\[\])]$/, "");
+      element.dataset.typeset = "yes";
+      katex.render(tex, element, { displayMode: display, throwOnError: false });
+      if (display) {
+        // A formula that scrolls must be reachable by keyboard.
+        element.tabIndex = 0;
+        element.setAttribute("role", "group");
+        element.setAttribute("aria-label", "formula");
+      }
+    });
+    // So must a table or a block of code that is wider than the screen.
+    document.querySelectorAll(".md-typeset__scrollwrap, .highlight pre > code").forEach(function (element) {
+      element.tabIndex = 0;
+    });
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", typeset);
+  else typeset();
+})();
