@@ -20,7 +20,7 @@ from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
 
 FORMAT = "eigenbandits-policy"
-VERSION = 3
+VERSION = 4
 
 
 def to_bytes(policy: Policy) -> bytes:
