@@ -151,19 +151,6 @@ def test_a_file_of_a_later_version(policy):
     assert_refused(assembled(later, arrays), rf"has format version {files.VERSION + 1};.* reads up to .* Upgrade")
 
 
-def test_a_file_of_version_3_which_names_no_modules_is_read(tmp_path):
-    subspace, belief, rule = eb.subspace.PCA(2), eb.belief.Projected(0.1), eb.rules.Thompson(0.1)
-    policy = eb.Policy(subspace, belief, rule, seed=3)
-    play(policy, decision_sets(count=10))
-    header, arrays = contents(files.to_bytes(policy))
-    text = json.dumps(header | {"version": 3})
-    for part in (policy, subspace, belief, rule):
-        assert part.full_name() in text
-        text = text.replace(part.full_name(), type(part).__name__)
-    loaded = files.from_bytes(assembled(json.loads(text), arrays))
-    assert files.to_bytes(loaded) == files.to_bytes(policy)
-
-
 def test_a_file_of_an_earlier_version_says_what_to_do(policy):
     header, arrays = contents(files.to_bytes(policy))
     assert_refused(assembled(header | {"version": 1}, arrays), r"has format version 1; .* learn from the log with")
@@ -177,7 +164,7 @@ def test_an_unknown_class_is_refused(policy):
 
 def test_only_a_policy_is_a_policy(policy):
     header, arrays = contents(files.to_bytes(policy))
-    for stranger in ({"$component": "Optimism", "params": {}}, {"a": 1}, 3, None):
+    for stranger in ({"$component": "eigenbandits.rules.optimism:Optimism", "params": {}}, {"a": 1}, 3, None):
         assert_refused(assembled(header | {"policy": stranger}, arrays), "cannot be read as a policy")
 
 

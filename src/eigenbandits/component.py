@@ -32,16 +32,16 @@ class Component:
     def named(name: str) -> type[Component]:
         """Return a class by its full name; nothing is imported for it.
 
-        A class of this library is found in whatever module it is now. Older files name classes without a module.
+        A class of this library is found in whatever module it is now.
         """
         if name in Component._registry:
             return Component._registry[name]
         module, _, own = name.rpartition(":")
-        if not module or module.startswith("eigenbandits."):
-            found = [kind for kind in Component._registry.values() if kind.__name__ == own]
-            ours = [kind for kind in found if kind.__module__.startswith("eigenbandits.")]
-            if len(ours) == 1 or (not module and len(found) == 1):
-                return (ours or found)[0]
+        if module.startswith("eigenbandits."):
+            ours = [kind for full, kind in Component._registry.items() if full.startswith("eigenbandits.")]
+            found = [kind for kind in ours if kind.__name__ == own]
+            if len(found) == 1:
+                return found[0]
         raise KeyError(f"unknown class {name}; import the module that defines it first")
 
     def params(self) -> dict[str, Any]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FORMAT = "eigenbandits-policy"
 VERSION = 4
-# Version 3 names classes without their modules.
-OLDEST = 3
 
 
 def to_bytes(policy: Policy) -> bytes:
@@ -59,9 +57,9 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
         raise ValueError(
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
         )
-    if version < OLDEST:
+    if version < VERSION:
         raise ValueError(
-            f"{name} has format version {version}; this eigenbandits reads {OLDEST} to {VERSION}. "
+            f"{name} has format version {version}; this eigenbandits reads {VERSION}. "
             "Make a new policy and let it learn from the log with learn_many()."
         )
     try:

@@ -17,7 +17,8 @@ from eigenbandits.belief.spectral.members import (
     sums_estimate,
     thin_covariance,
 )
-from eigenbandits.belief.spectral.prior import RATIOS, LearnedPrior
+from eigenbandits.belief.spectral.prior import LearnedPrior
+from eigenbandits.belief.spectral.ratios import RATIOS, pivots, tridiagonal
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.files import from_bytes, to_bytes
@@ -132,7 +133,7 @@ def test_rows_and_sums_say_the_same(tracked):
         assert estimate == pytest.approx(basis @ sums_estimate(other), rel=1e-6, abs=1e-9)
         scale, plus, minus = thin_covariance(one, centered, basis[:, :tracked])
         thin = scale * np.eye(DIM) + plus.T @ plus - minus.T @ minus
-        dense = basis @ sums_covariance(other) @ basis.T / other.variance
+        dense = basis @ sums_covariance([other], [1.0]) @ basis.T / other.variance
         assert thin == pytest.approx(dense, rel=1e-6, abs=1e-9)
 
 
@@ -146,7 +147,9 @@ def test_few_rewards_are_read_row_by_row():
     for one, other in zip(by_rows, by_sums, strict=True):
         assert one.weight == pytest.approx(other.weight, rel=1e-6)
         assert rows_estimate(one, inside) == pytest.approx(sums_estimate(other), rel=1e-6, abs=1e-9)
-        assert rows_covariance(one, inside) == pytest.approx(sums_covariance(other), rel=1e-6, abs=1e-9)
+        assert rows_covariance([one], [1.0], inside) == pytest.approx(
+            sums_covariance([other], [1.0]), rel=1e-6, abs=1e-9
+        )
 
 
 def test_a_member_is_bayesian_regression_with_a_flat_intercept():
@@ -159,7 +162,25 @@ def test_a_member_is_bayesian_regression_with_a_flat_intercept():
     covariance = np.linalg.inv(precision)
     mean = covariance @ design.T @ rewards / member.variance
     assert basis @ sums_estimate(member) == pytest.approx(mean[:DIM])
-    assert basis @ sums_covariance(member) @ basis.T == pytest.approx(covariance[:DIM, :DIM])
+    assert basis @ sums_covariance([member], [1.0]) @ basis.T == pytest.approx(covariance[:DIM, :DIM])
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_one_tridiagonal_matrix_gives_the_terms_of_every_ratio(size):
+    """Against determinants and solutions of I + ρA itself; A has half of its rank, and one vector is 0."""
+    rng = np.random.default_rng(size)
+    kernels = []
+    for scale in (1.0, 1e-6, 1e4):
+        root = rng.standard_normal((size, (size + 1) // 2))
+        kernels.append((scale * root @ root.T, rng.standard_normal(size)))
+    kernels.append((np.eye(size), np.zeros(size)))
+    log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
+    for place, (kernel, vector) in enumerate(kernels):
+        for index, ratio in enumerate(RATIOS):
+            whole = np.eye(size) + ratio * kernel
+            assert log_dets[place, index] == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-6, abs=1e-7)
+            expected = vector @ np.linalg.solve(whole, vector)
+            assert whites[place, index] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_the_ratio_that_is_found_is_the_likeliest_on_the_whole_grid():
@@ -176,7 +197,7 @@ def test_the_ratio_that_is_found_is_the_likeliest_on_the_whole_grid():
         logs = np.array(found) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
         weights = np.exp(logs - logs.max())
         mean = weights @ np.log10(RATIOS) / weights.sum()
-        assert math.log10(member.ratio) == pytest.approx(mean, abs=0.02)
+        assert math.log10(member.ratio) == pytest.approx(mean, abs=1e-6)
 
 
 def played(policy, count=40, dim=DIM, seed=0, reward=None):
@@ -305,6 +326,24 @@ def test_where_one_answer_is_right_the_reading_as_regrets_decides():
         mistakes += offered.best - offered.values[decision.index]
     assert mistakes <= 10
     assert policy.belief.weights[0] < 0.5
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_rewards_up_to_the_first_that_differs_were_forecast_by_nobody(at_once):
+    policy = eb.EigenUCB(seed=0)
+    rng = np.random.default_rng(0)
+    actions, rewards = rng.standard_normal((7, DIM)), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0]
+    if at_once:
+        policy.learn_many(actions, rewards)
+    else:
+        for action, reward in zip(actions, rewards, strict=True):
+            policy.learn(action, reward)
+    belief: Any = policy.belief
+    prior = belief.prior
+    squares = prior.moments(1.0)[0, 3, 3]
+    assert prior.free == 4.0
+    assert prior.forecasts == 3.0
+    assert squares == pytest.approx(2 / 3)  # of 1, 0 and 0
 
 
 def test_the_noise_is_learned():

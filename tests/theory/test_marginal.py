@@ -1,5 +1,7 @@
 """Evidences against Gaussian densities, integrals over the noise, and least squares by another route."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -95,6 +97,21 @@ def test_a_member_that_was_contradicted_whenever_the_choice_was_wrong_wins():
     gram, cross = (np.concatenate([one, other]) for one, other in zip(knows[:2], blind[:2], strict=True))
     evidence = regret_evidence(gram, cross, knows[2], 200, unit=0.16, weight=2.0, noise=None)
     assert evidence[0] > evidence[1] + 50.0
+
+
+def test_rewards_that_nobody_could_forecast_have_levels_of_their_own():
+    """A failure before anything was known costs two levels, ½ log(1 + n) each, and no squared residual."""
+    rng = np.random.default_rng(2)
+    best, behind = rng.random(50), -rng.random(50)
+    rewards = best + behind + 0.1 * rng.standard_normal(50)
+    known: dict[str, Any] = {"unit": 0.2, "weight": 2.0, "noise": None}
+    residual = regret_residuals(*moments(best, behind, rewards), 50)[0]
+    expected = -(2.0 + 52 / 2) * np.log1p(residual / (2 * 2.0 * 0.2)) - (1.5 + 1.0) * np.log(1.0 + 53)
+    found = regret_evidence(*moments(best, behind, rewards), 50, 3.0, **known)
+    assert found[0] == pytest.approx(expected)
+    # Counted as forecast by everybody, the same three rewards cost far more.
+    counted = moments(np.append(best, [1.0] * 3), np.append(behind, [0.0] * 3), np.append(rewards, [1.0, 1.0, -4.0]))
+    assert found[0] > regret_evidence(*counted, 53, **known)[0] + 50.0
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 26, 77, 1000, 100_000])

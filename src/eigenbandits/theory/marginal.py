@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
 from scipy.special import ndtri
 
 Array = NDArray[np.float64]
+# Which of three slopes are not 0: all eight ways.
+_SUPPORTS = np.array(list(product((0.0, 1.0), repeat=3)))
 
 
 def residual_evidence(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
@@ -92,26 +93,47 @@ def regret_residuals(gram: Array, cross: Array, squares: float, count: float) ->
     ndarray of shape (k,)
         The residual sums of squares.
     """
+    squares_of = np.maximum(np.diagonal(gram, axis1=1, axis2=2), 0.0)
+    # In units of each column; a column of zeros, or one that others make up, explains nothing of its own.
+    used = squares_of > 1e-18 * max(squares, np.finfo(float).tiny)
+    sizes = np.where(used, np.sqrt(squares_of), 1.0)
+    # The least squares with slopes of at least 0 are those of one of the eight supports (k, 8, 3), without a bound.
+    support = _SUPPORTS * used[:, None, :]
+    both = support[..., :, None] * support[..., None, :]
+    scaled = (gram / (sizes[:, :, None] * sizes[:, None, :]))[:, None] * both
+    scaled += np.eye(3) * (1.0 + 1e-9 - support)[..., None, :]
+    slopes = np.linalg.solve(scaled, ((cross / sizes)[:, None] * support)[..., None])[..., 0] / sizes[:, None]
+    left = squares - 2.0 * np.vecdot(slopes, cross[:, None]) + np.vecdot(slopes @ gram, slopes)
+    least = np.maximum(np.where((slopes >= 0.0).all(axis=2), left, squares).min(axis=1), 0.0)
     expected = np.array([1.0, 1.0, 0.0])
-    found = np.empty(len(gram))
-    for place, (matrix, vector) in enumerate(zip(gram, cross, strict=True)):
-        # In units of each column; a column of zeros, or one that others make up, explains nothing of its own.
-        sizes = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
-        used = sizes > 1e-9 * max(math.sqrt(squares), np.finfo(float).tiny)
-        sizes = np.where(used, sizes, 1.0)
-        scaled = np.where(np.outer(used, used), matrix / np.outer(sizes, sizes), 0.0) + 1e-9 * np.eye(3)
-        root = np.linalg.cholesky(scaled + np.diag(~used))
-        slopes = nnls(root.T, solve_triangular(root, np.where(used, vector / sizes, 0.0), lower=True))[0] / sizes
-        least = max(squares - 2.0 * float(slopes @ vector) + float(slopes @ matrix @ slopes), 0.0)
-        at_prior = max(squares - 2.0 * float(expected @ vector) + float(expected @ matrix @ expected), least)
-        found[place] = (at_prior + count * least) / (1.0 + count)
-    return found
+    at_prior = np.maximum(squares - 2.0 * (cross @ expected) + (gram @ expected) @ expected, least)
+    return np.asarray((at_prior + count * least) / (1.0 + count))
 
 
 def regret_evidence(
-    gram: Array, cross: Array, squares: float, count: float, *, unit: float, weight: float, noise: float | None
+    gram: Array,
+    cross: Array,
+    squares: float,
+    count: float,
+    free: float = 0.0,
+    *,
+    unit: float,
+    weight: float,
+    noise: float | None,
 ) -> Array:
-    """Return the evidence of the reading of `regret_residuals` for each member; its slopes cost 1.5 log(1 + n)."""
+    """Return the evidence of the reading of `regret_residuals` for each member; its slopes cost 1.5 log(1 + n).
+
+    Parameters
+    ----------
+    gram, cross, squares, count
+        See `regret_residuals`.
+    free
+        Rewards beyond these n that came before any two had differed. Nobody can have forecast them, so that each of
+        their two values is a level of its own, at the same price as a slope.
+    unit, weight, noise
+        See the module.
+    """
     residuals = regret_residuals(gram, cross, squares, count)
-    freedom = max(count - 1.0, 0.0)
-    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - 1.5 * math.log1p(count)
+    freedom = max(count + free - 1.0, 0.0)
+    price = (2.5 if free else 1.5) * math.log1p(count + free)
+    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - price

@@ -146,7 +146,10 @@ class Spectral(Ambient):
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
         self.sample.add(action, value - self.origin)
-        self.prior.add(said, value, self.origin)
+        if self.bounds.differ:
+            self.prior.add(said, value, self.origin)
+        else:
+            self.prior.free += 1.0
         if self.bounds.note(reward):
             # Equal rewards have no unit, and the noise was a guess until now.
             self.due = 0
@@ -188,6 +191,9 @@ class Spectral(Ambient):
         assert self.origin is not None
         said = self._said_many(actions)
         values = rewards
+        # Up to the first that differs from those before, nobody can have forecast them.
+        other = rewards != self.bounds.lowest
+        free = 0 if self.bounds.differ else int(other.argmax()) + 1 if other.any() else len(rewards)
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
             self.bounds.note_many(rewards)
         else:
@@ -199,7 +205,8 @@ class Spectral(Ambient):
                 self.bounds.note(reward)
         self.evidence.add_many(actions, values - self.origin)
         self.sample.add_many(actions, values - self.origin)
-        self.prior.add_many(said, values, self.origin)
+        self.prior.free += free
+        self.prior.add_many(said[free:], values[free:], self.origin)
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the numbers of this family of priors."""
@@ -287,38 +294,36 @@ class Spectral(Ambient):
         """Learn the prior and join the members' posteriors, where all directions are known."""
         dim = len(basis)
         known = self._explained(dim)
-        members, estimates, covariances = self._members(basis, spectrum, rank, known)
-        heard = np.where(self.weights >= LEAST_WEIGHT, self.weights, 0.0)
-        heard /= heard.sum()
-        center = heard @ estimates
-        variance = float(heard @ [member.variance for member in members])
+        members, estimates, covariance_of = self._members(basis, spectrum, rank, known)
+        heard = np.flatnonzero(self.weights >= LEAST_WEIGHT)
+        shares = self.weights[heard] / self.weights[heard].sum()
+        center = shares @ estimates[heard]
+        variance = float(shares @ [members[place].variance for place in heard])
         # The normal law that has the mean and the covariance of the members' mixture.
-        covariance = np.zeros((dim, dim))
-        for weight, estimate, spread in zip(heard, estimates, covariances, strict=True):
-            if weight:
-                covariance += weight * spread()
-                covariance += weight * np.multiply.outer(estimate - center, estimate - center)
+        covariance = covariance_of([members[place] for place in heard], shares.tolist())
+        away = np.sqrt(shares)[:, None] * (estimates[heard] - center)
+        covariance += away.T @ away
         self._take_members(estimates @ basis.T, known)
-        self.center = heard @ self.members
+        self.center = shares @ self.members[heard]
         self.noise = math.sqrt(variance)
         self._take_covariance(basis @ covariance @ basis.T / variance, known)
 
     def _members(
         self, basis: Array, spectrum: Array, rank: int, known: Explained
-    ) -> tuple[list[Member], Array, list[Callable[[], Array]]]:
-        """Return the members, their estimates, and what gives their covariances, in the basis of the eigenvectors."""
+    ) -> tuple[list[Member], Array, Callable[[list[Member], list[float]], Array]]:
+        """Return the members, their estimates, and what gives their covariance, in the basis of the eigenvectors."""
         dim = len(basis)
-        if self.sample.complete and self.sample.fill:
+        if self.sample.complete:
             rows, rewards, freedom = self._sampled(dim)
             inside = rows @ basis
             members = self._learn_prior(RowsReading(inside, None, rewards, freedom), spectrum, dim, rank)
             estimates = np.array([rows_estimate(member, inside) for member in members])
-            return members, estimates, [partial(rows_covariance, member, inside) for member in members]
+            return members, estimates, partial(rows_covariance, inside=inside)
         gram, score, squares, freedom = self._centered_sums(dim, known)
         reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
         members = self._learn_prior(reading, spectrum, dim, rank)
         estimates = np.array([sums_estimate(member) for member in members])
-        return members, estimates, [partial(sums_covariance, member) for member in members]
+        return members, estimates, sums_covariance
 
     def _sampled(self, dim: int) -> tuple[Array, Array, float]:
         """Return the actions of the sample, their rewards and the degrees of freedom, likewise."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
+# A float, or an array of them.
+Number = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +79,8 @@ class Reading(Protocol):
     def kernel(self, prior: Spread) -> tuple[Array, Array]:
         """Return the matrix A (symmetric, not negative) and the vector v of a prior."""
 
-    def residual(self, white: float, ratio: float) -> float:
-        """Return the sum of squares that the prior leaves, given ‖L⁻¹v‖² with LLᵀ = I + ρA."""
+    def residual(self, white: Number, ratio: Number) -> Number:
+        """Return the sum of squares that the prior leaves, given ‖L⁻¹v‖² with LLᵀ = I + ρA; of many, of each."""
 
 
 class SumsReading:
@@ -103,9 +105,9 @@ class SumsReading:
         roots = prior.roots
         return (self.gram * roots) * roots[:, None], self.score * roots
 
-    def residual(self, white: float, ratio: float) -> float:
+    def residual(self, white: Number, ratio: Number) -> Number:
         """Return Σr² − ρ bᵀH^½(I + ρA)⁻¹H^½b."""
-        return max(self.squares - ratio * white, 0.0)
+        return np.maximum(self.squares - ratio * white, 0.0)
 
 
 class RowsReading:
@@ -138,7 +140,7 @@ class RowsReading:
             matrix += prior.rest**2 * self.products
         return matrix, self.rewards
 
-    def residual(self, white: float, ratio: float) -> float:
+    def residual(self, white: Number, ratio: Number) -> Number:
         """Return rᵀ(I + ρA)⁻¹r."""
         return white
 

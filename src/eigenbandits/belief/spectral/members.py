@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +20,31 @@ def sums_estimate(member: Member) -> Array:
     return member.ratio * member.prior.roots * _solved(member)
 
 
-def sums_covariance(member: Member) -> Array:
-    """Return the posterior covariance in the same basis: σ²ρH^½(I + ρA)⁻¹H^½."""
-    half = lapack.dpotri(member.lower, lower=1)[0]
-    linalg.mirror(half)
-    scaled = member.prior.roots * math.sqrt(member.variance * member.ratio)
-    return np.asarray(half * scaled * scaled[:, None])
+def sums_covariance(members: Sequence[Member], shares: Sequence[float]) -> Array:
+    """Return the members' posterior covariances in the same basis, σ²ρH^½(I + ρA)⁻¹H^½, times their shares, summed."""
+    total = np.zeros(members[0].lower.shape, order="F")
+    for member, share in zip(members, shares, strict=True):
+        half = lapack.dpotri(member.lower, lower=1)[0]
+        scaled = member.prior.roots * math.sqrt(share * member.variance * member.ratio)
+        half *= scaled
+        half *= scaled[:, None]
+        total += half
+    linalg.mirror(total)
+    return total
 
 
-def rows_covariance(member: Member, inside: Array) -> Array:
+def rows_covariance(members: Sequence[Member], shares: Sequence[float], inside: Array) -> Array:
     """Return the same from rows in the basis of all eigenvectors: σ²(ρH − MᵀM), with M = L⁻¹XρH and LLᵀ = I + ρXHXᵀ."""
-    variances = member.ratio * member.prior.roots**2
-    pulled: Array = lapack.dtrtrs(member.lower, inside * variances, lower=1)[0]
+    count, dim = inside.shape
+    pulled, variances = np.empty((len(members) * count, dim)), np.zeros(dim)
+    for place, (member, share) in enumerate(zip(members, shares, strict=True)):
+        own = member.ratio * member.prior.roots**2
+        scaled = math.sqrt(share * member.variance) * own
+        pulled[place * count : (place + 1) * count] = lapack.dtrtrs(member.lower, inside * scaled, lower=1)[0]
+        variances += share * member.variance * own
     covariance = -(pulled.T @ pulled)
-    covariance.flat[:: len(covariance) + 1] += variances
-    return np.asarray(member.variance * covariance)
+    covariance.flat[:: dim + 1] += variances
+    return covariance
 
 
 def rows_estimate(member: Member, rows: Array, basis: Array | None = None) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.spectral.ratios import evidence
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
-from eigenbandits.theory.marginal import noise_variance, regret_evidence, residual_evidence
+from eigenbandits.theory.marginal import noise_variance, regret_evidence
 
 Array = NDArray[np.float64]
 
@@ -41,18 +41,10 @@ class Shape:
 # From a shape that knows nothing of the spectrum to one that hardly sees more than its first direction, by doubling;
 # and the paper's, for which all directions that stand out count the same and hardly anything else does.
 SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
-# Signal to noise: the variance of the values of the actions offered, in units of the noise's. Half a decade is finer
-# than rewards can tell apart; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing it.
-RATIOS = 10.0 ** np.arange(-4.0, 4.25, 0.5)
-_LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
-_LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
-# Ratios that are less likely than the likeliest by this factor of e have no weight to speak of: 0.7 % at the most.
-NEGLIGIBLE = 5.0
 # A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
 LEAST_WEIGHT = 1e-3
-LEAST_LOG_WEIGHT = math.log(LEAST_WEIGHT)
 # Rooms for forecasts that wait to be added up.
 WAITING = 64
 
@@ -91,18 +83,18 @@ class LearnedPrior(Component):
     probabilities of the same rewards, and a member has their sum.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("starts", "totals", "sums", "waiting", "fill", "forecasts")
+    _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts", "free")
 
     def __init__(self) -> None:
         count = len(SHAPES)
-        # Where the search for each member's ratio starts.
-        self.starts: NDArray[np.int64] = np.full(count, int(np.argmax(_LOG_PRIOR)), dtype=np.int64)
         # For each member the sums of M, a, g and r (`marginal.regret_residuals`), and of their products.
         self.totals: Array = np.zeros((count, 4))
         self.sums: Array = np.zeros((count, 4, 4))
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
         self.forecasts = 0.0
+        # Rewards that came before any two had differed, which nobody could forecast.
+        self.free = 0.0
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
@@ -156,6 +148,7 @@ class LearnedPrior(Component):
             counted.append(replica.inside(part))
         self.totals, self.sums = (merging.total(counted, name) for name in ("totals", "sums"))
         self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
+        self.free = float(merging.total(counted, "free"))
 
     def _raise(self, level: float) -> None:
         """Add a number to the values M and the rewards r of all that was added up."""
@@ -170,6 +163,7 @@ class LearnedPrior(Component):
         self.sums *= factor
         self.totals *= factor
         self.forecasts *= factor
+        self.free *= factor
 
     def moments(self, origin: float = 0.0) -> Array:
         """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
@@ -205,83 +199,20 @@ class LearnedPrior(Component):
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
         moments = self.moments(origin)
         squares = max(float(moments[0, 3, 3]), 0.0)
-        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, self.forecasts, **known)
-        if self.forecasts > reading.count + 1.0:
+        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, self.forecasts, self.free, **known)
+        if self.forecasts + self.free > reading.count + 1.0:
             # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
-            as_regrets *= (reading.count + 1.0) / self.forecasts
+            as_regrets *= (reading.count + 1.0) / (self.forecasts + self.free)
         priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]
-        searches = [RatioSearch(reading, prior, known) for prior in priors]
-        for place, search in enumerate(searches):
-            self.starts[place] = search.climb(int(self.starts[place]))
-        leader = max(max(search.highest for search in searches), float(as_regrets.max()))
-        found, as_values = [], np.empty(len(SHAPES))
-        for place, (prior, search) in enumerate(zip(priors, searches, strict=True)):
-            # All ratios together are at most so many times as likely as the likeliest.
-            if max(search.highest + math.log(len(RATIOS)), as_regrets[place]) > leader + LEAST_LOG_WEIGHT:
-                search.widen()
-            as_values[place], ratio = search.evidence()
-            lower, _ = factor(search.kernel, ratio)
-            white = whitened(lower, search.vector)
-            residual = reading.residual(float(white @ white), ratio)
+        kernels = [reading.kernel(prior) for prior in priors]
+        as_values, ratios = evidence(reading, kernels, known)
+        found = []
+        for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
+            lower, _ = factor(kernel, ratio)
+            white = whitened(lower, vector)
+            residual = float(reading.residual(float(white @ white), ratio))
             found.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
         logs = np.logaddexp(as_values, as_regrets)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         return [Member(*each, float(weight)) for each, weight in zip(found, weights, strict=True)]
-
-
-class RatioSearch:
-    """The evidence of one shape over the ratios, looked at only where there is weight: in few places for many rewards.
-
-    Parameters
-    ----------
-    reading, prior, known
-        The rewards, the variances H, and what `residual_evidence` knows of the noise.
-    """
-
-    def __init__(self, reading: Reading, prior: Spread, known: dict[str, Any]) -> None:
-        self.reading = reading
-        self.kernel, self.vector = reading.kernel(prior)
-        self.known = known
-        self.logs: dict[int, float] = {}
-        self.best = 0
-
-    @property
-    def highest(self) -> float:
-        """The evidence of the likeliest ratio."""
-        return self.logs[self.best]
-
-    def climb(self, start: int) -> int:
-        """Go from one ratio to the likeliest and return its place in `RATIOS`."""
-        self.best = start
-        while True:
-            near = [index for index in (self.best, self.best - 1, self.best + 1) if 0 <= index < len(RATIOS)]
-            better = max(near, key=self._look)
-            if better == self.best:
-                return better
-            self.best = better
-
-    def widen(self) -> None:
-        """Look to both sides of the likeliest ratio as far as there is weight."""
-        for step in (-1, 1):
-            index = self.best + step
-            while 0 <= index < len(RATIOS) and self._look(index) > self.highest - NEGLIGIBLE:
-                index += step
-
-    def evidence(self) -> tuple[float, float]:
-        """Return the evidence of all ratios looked at together, and their mean in logarithms."""
-        indices = np.array(sorted(self.logs))
-        values = np.array([self.logs[index] for index in indices])
-        weights = np.exp(values - values.max())
-        ratio = float(np.exp((weights @ np.log(RATIOS[indices])) / weights.sum()))
-        return float(values.max() + np.log(weights.sum())), ratio
-
-    def _look(self, index: int) -> float:
-        if index not in self.logs:
-            ratio = float(RATIOS[index])
-            lower, log_det = factor(self.kernel, ratio)
-            white = whitened(lower, self.vector)
-            residual = np.asarray(self.reading.residual(float(white @ white), ratio))
-            fitted = float(residual_evidence(residual, self.reading.count, **self.known))
-            self.logs[index] = fitted - 0.5 * log_det + float(_LOG_PRIOR[index])
-        return self.logs[index]

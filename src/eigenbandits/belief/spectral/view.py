@@ -33,14 +33,14 @@ class SpectralView(AmbientView):
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
-        found = super().finding(index) or Finding()
+        action, solved = self._keep(index) if self.solved(index) is not None else (None, None)
         values = self.values()
         members = values.shape[1]
-        found.forecast = said = np.empty(2 * members + 1)
+        said = np.empty(2 * members + 1)
         said[0] = self.estimate(index)
         best = values.max(axis=0, out=said[1 : members + 1])
         np.subtract(values[index], best, out=said[members + 1 :])
-        return found
+        return Finding(action, solved, self._root.made, self._offered, forecast=said)
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
