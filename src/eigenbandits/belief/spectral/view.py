@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from eigenbandits import linalg
 from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
-from eigenbandits.linalg import kernels
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
