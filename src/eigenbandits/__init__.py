@@ -21,6 +21,7 @@ from eigenbandits.algorithms import (
     SquareCB,
 )
 from eigenbandits.budgeted import Budgeted
+from eigenbandits.carryover import Translation
 from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.files import load
@@ -63,6 +64,7 @@ __all__ = [
     "SquareCB",
     "Structure",
     "Trace",
+    "Translation",
     "audit",
     "belief",
     "compiled",

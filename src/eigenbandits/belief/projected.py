@@ -16,6 +16,7 @@ from eigenbandits.belief.joint import JointProblem, JointSearch
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
@@ -169,6 +170,17 @@ class Projected(RidgeBelief):
         if frame.error > 0.0:
             self.cross = merging.total(read, "cross")
             self.cross_gram = self.cross @ self.cross.T
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry Σ and b over; where Σ is not kept there is nothing to carry."""
+        if self.slim:
+            raise ValueError(
+                "a Gram matrix held in few dimensions cannot be translated; make a new policy and let it learn from "
+                "the log, embedded anew, with learn_many()."
+            )
+        if self.owns_evidence:
+            self.evidence.translate(change)
+        self.recover()
 
     def recover(self) -> None:
         """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""
