@@ -14,7 +14,7 @@ import eigenbandits
 ROOT = Path(str(eigenbandits.__file__)).parent
 # What any room may import: reading inputs, parts with parameters and state, missing extras, sentences.
 COMMON = {"inputs", "conversion", "component", "extras", "explanation"}
-KERNEL = COMMON | {"theory", "linalg", "merging"}
+KERNEL = COMMON | {"theory", "linalg", "merging", "translation"}
 CORE = KERNEL | {
     *("centering", "scoring", "layout", "diagnostics", "subspace", "belief", "rules", "decision", "lists", "policy"),
     *("files", "algorithms", "features"),
@@ -27,6 +27,7 @@ ALLOWED = {
     "theory": COMMON,
     "linalg": COMMON,
     "merging": COMMON | {"linalg"},
+    "translation": COMMON,
     "subspace": KERNEL,
     "belief": KERNEL | {"subspace"},
     "rules": KERNEL | {"subspace", "belief"},
@@ -36,7 +37,8 @@ ALLOWED = {
     "layout": KERNEL | {"centering", "scoring", "decision", "subspace", "belief"},
     "diagnostics": COMMON,
     "features": COMMON,
-    "policy": CORE - {"algorithms", "features"} | {"replicas"},
+    "carryover": KERNEL | {"belief", "centering", "scoring", "replicas", "policy"},
+    "policy": CORE - {"algorithms", "features"} | {"replicas", "carryover"},
     "algorithms": CORE - {"features"},
     **dict.fromkeys(DATA, CORE | DATA | {"replicas"}),
     "lab": CORE | DATA | {"backends"},

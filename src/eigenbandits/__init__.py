@@ -22,6 +22,7 @@ from eigenbandits.algorithms import (
 )
 from eigenbandits.backends import follow_environment, get_backend, set_backend
 from eigenbandits.budgeted import Budgeted
+from eigenbandits.carryover import Translation
 from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.files import load
@@ -64,6 +65,7 @@ __all__ = [
     "SquareCB",
     "Structure",
     "Trace",
+    "Translation",
     "audit",
     "belief",
     "environments",

@@ -109,7 +109,7 @@ class Budgeted(Policy):
         self.paced = Paced(policy.rule, self.pacer, self.costs, "uppers" in policy.belief.offers)
         # The parts of the policy become parts of this one, with all that they have learned.
         self.dtype = policy.dtype
-        self.centering, self.scoring = policy.centering, policy.scoring
+        self.centering, self.scoring, self.encoder = policy.centering, policy.scoring, policy.encoder
         self.subspace, self.belief = policy.subspace, policy.belief
         self.rule, self.rng, self.dim, self.round = self.paced, policy.rng, policy.dim, policy.round
         if self.dim is not None:

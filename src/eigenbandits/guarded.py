@@ -97,7 +97,7 @@ class Guarded(Policy):
         self.guard = Guard(policy.rule, self.bounds, alpha, value, shadow)
         # The parts of the policy become parts of this one, with all that they have learned.
         self.dtype = policy.dtype
-        self.centering, self.scoring = policy.centering, policy.scoring
+        self.centering, self.scoring, self.encoder = policy.centering, policy.scoring, policy.encoder
         self.subspace, self.belief = policy.subspace, policy.belief
         self.rule, self.rng, self.dim, self.round = self.guard, policy.rng, policy.dim, policy.round
         if self.dim is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,6 +14,7 @@ from eigenbandits.component import Component
 from eigenbandits.decision import Decision
 from eigenbandits.scoring import Scoring
 from eigenbandits.subspace.base import Subspace
+from eigenbandits.translation import Encoder
 
 Array = NDArray[np.float64]
 
@@ -28,6 +31,14 @@ class Layout(Component):
     scoring: Scoring
     subspace: Subspace
     belief: Belief
+    encoder: Encoder
+
+    def _read(self, vectors: Any, dim: int | None = None, what: str = "actions") -> Array:
+        """Return vectors (n, d) once they are known to be of the right kind, and of the right encoder."""
+        array = inputs.as_actions(vectors, self.dim if dim is None else dim, what=what, dtype=self.dtype)
+        if self.encoder.bound is not None:
+            self.encoder.check(array, what)
+        return array
 
     @property
     def lifted_dim(self) -> int:
@@ -56,6 +67,8 @@ class Layout(Component):
     def _lifted(self, decision: Decision) -> Array:
         """Return the row that a decision was made on."""
         action, row = decision.action, decision.lifted
+        if self.encoder.changes:
+            self.encoder.check_round(decision.round)
         if row is None or row is action:
             # Made by hand, or with nothing taken off: as good as its vector.
             made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import files, inputs, lists
 from eigenbandits.belief.base import Belief
+from eigenbandits.carryover import Translation, translate
 from eigenbandits.centering import Centering
 from eigenbandits.decision import Decision
 from eigenbandits.diagnostics import Diagnostics
@@ -20,6 +21,7 @@ from eigenbandits.replicas import merge
 from eigenbandits.rules.base import Choice, Rule
 from eigenbandits.scoring import Prior, Scoring
 from eigenbandits.subspace.base import Subspace
+from eigenbandits.translation import Encoder
 
 Array = NDArray[np.float64]
 
@@ -54,7 +56,7 @@ class Policy(Layout):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("dim", "round", "centering", "scoring", "subspace", "belief", "rule", "rng"),
+        *("dim", "round", "centering", "scoring", "subspace", "belief", "rule", "rng", "encoder"),
     )
     # What a policy that does not take them as arguments goes by.
     center: str = "none"
@@ -101,6 +103,7 @@ class Policy(Layout):
         if prior is not None and not belief.takes_scores:
             raise self._no_scores(belief)
         self.scoring = Scoring(prior)
+        self.encoder = Encoder()
         self.subspace = subspace
         self.belief = belief
         self.rule = rule
@@ -110,7 +113,7 @@ class Policy(Layout):
 
     def observe(self, vectors: ArrayLike) -> None:
         """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
-        array = inputs.as_actions(vectors, self.dim, what="vectors", dtype=self.dtype)
+        array = self._read(vectors, what="vectors")
         if self.dim is None:
             self._start(array)
         self.subspace.observe(array, self.centering.center_of(array))
@@ -139,7 +142,7 @@ class Policy(Layout):
             What a ranker that is there already says of each action, higher for better, in any unit: rewards are taken
             to follow it, and what they say beyond it is learned. From the first call on, or never.
         """
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
         lifted, belief = self._show(array, ranks, observe), self.belief
@@ -186,7 +189,7 @@ class Policy(Layout):
         arrays: list[Array] = []
         for actions in decision_sets:
             known = self.dim if not arrays else arrays[0].shape[1]
-            arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}", dtype=self.dtype))
+            arrays.append(self._read(actions, known, f"decision set {len(arrays)}"))
         shown = [observe] * len(arrays) if isinstance(observe, bool) else list(observe)
         if len(shown) != len(arrays):
             raise ValueError(f"observe has {len(shown)} entries; expected {len(arrays)}, one for each decision set.")
@@ -246,7 +249,7 @@ class Policy(Layout):
             log det(I + S), S the cosines of the list's actions: log 2 if it is unlike all others, log 1.5 if it is a
             copy of one; see `lists.LogDeterminant`.
         """
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        array = self._read(actions)
         kept = np.arange(len(array)) if allowed is None else inputs.as_allowed(allowed, len(array))
         order = lists.Order.read(count, len(kept), examination, diversity)
         lifted = self._show(array, self.scoring.read(array, scores), observe)
@@ -279,7 +282,7 @@ class Policy(Layout):
         >>> eb.EpsilonGreedy(epsilon=0.2, seed=0).probabilities([[1.0, 0.0], [0.0, 1.0]]).round(3).tolist()
         [0.9, 0.1]
         """
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         lifted = self._show(array, self.scoring.read(array, scores), observe=False)
         rows = lifted if kept is None else lifted[kept]
@@ -314,6 +317,7 @@ class Policy(Layout):
             lifted, forecast = self._lifted(action), action.forecast
         else:
             vector = inputs.as_action(action, self.dim, dtype=self.dtype)
+            self.encoder.check(vector[None], "action")
             lifted = self.lift_vectors(vector[None], None if score is None else [score])[0]
         try:
             self.belief.learn(lifted, value, forecast)
@@ -335,7 +339,7 @@ class Policy(Layout):
             lifted = np.array([self._lifted(decision) for decision in actions])
             forecasts = [decision.forecast for decision in actions]
         else:
-            array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+            array = self._read(actions)
             values = inputs.as_rewards(rewards, len(array))
             lifted = self.lift_vectors(array, scores)
             forecasts = None
@@ -360,6 +364,54 @@ class Policy(Layout):
             The snapshot that this policy and the others started from, if they did: what it knows is counted once.
         """
         merge(self, list(others), base)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned; older files know nothing of encoders, and their policies had one."""
+        super().restore({"encoder": Encoder().state()} | state)
+
+    def translate(
+        self,
+        old_vectors: ArrayLike,
+        new_vectors: ArrayLike,
+        *,
+        old_scores: ArrayLike | None = None,
+        new_scores: ArrayLike | None = None,
+    ) -> Translation:
+        """Carry over what was learned to the vectors of another encoder, through items that both have embedded.
+
+        From then on the policy expects the new vectors. Decisions made before are refused by `learn`, and so are
+        vectors that are recognized as the old encoder's; see `Translation.guarded`. Refused input changes nothing.
+
+        Parameters
+        ----------
+        old_vectors, new_vectors
+            The same items (n, d) and (n, d′), row by row, as actions are handed to `choose`: better thousands of them,
+            and such as are offered.
+        old_scores, new_scores
+            The scores of these items with either encoder, where the policy is given scores.
+
+        Returns
+        -------
+        Translation
+            How the map was found, and what is estimated to be lost.
+
+        Examples
+        --------
+        >>> import eigenbandits as eb
+        >>> rng = np.random.default_rng(0)
+        >>> items, theta = rng.standard_normal((200, 4)), np.array([1.0, -1.0, 0.5, 0.0])
+        >>> policy = eb.EigenUCB(seed=0)
+        >>> policy.learn_many(items, items @ theta)
+        >>> turned = items @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+        >>> done = policy.translate(items, turned)
+        >>> round(done.loss, 6), policy.choose(turned[:9]).index == (items[:9] @ theta).argmax()
+        (0.0, np.True_)
+        """
+        if set(self._state_names) != set(Policy._state_names):
+            raise ValueError(
+                f"a {type(self).__name__} policy cannot be translated; translate the one that it is made of."
+            )
+        return translate(self, old_vectors, new_vectors, old_scores, new_scores)
 
     def diagnostics(self) -> Diagnostics:
         """Return what the policy knows about itself: rank, spectrum, noise, warnings, and a summary in sentences.

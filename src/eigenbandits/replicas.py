@@ -78,6 +78,8 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
         known.append(other)
         if {one.scoring.used for one in known} >= {True, False}:
             raise ValueError(f"{name} was given scores, or went without, unlike those before it; expected replicas.")
+        if not other.encoder.same_as(policy.encoder):
+            raise ValueError(f"{name} expects vectors of another encoder; translate all replicas, or none of them.")
         dim = next((one.dim for one in known if one.dim is not None), None)
         if other.dim not in (None, dim):
             raise ValueError(f"{name} has seen vectors of length {other.dim}; the replicas before it, of length {dim}.")
@@ -110,4 +112,5 @@ def lay_out(policy: Policy, like: Policy) -> None:
     policy.belief.start(policy.lifted_dim, policy.centering.intercept)
     if policy.scoring.used:
         policy.belief.take_scores(policy.scoring.size)
+    policy.encoder.restore(like.encoder.state())
     policy.dim = like.dim

@@ -18,6 +18,7 @@ from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 from eigenbandits.theory import radius as radii
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
@@ -175,6 +176,15 @@ class Ambient(RidgeBelief):
         if self.memory is not None:
             merging.refuse_faded()
         self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
+        self.recover()
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry Σ and b over, from which everything follows."""
+        evidence = self.evidence.copy()
+        self.start(change.dim, change.intercept)
+        evidence.translate(change)
+        self.evidence.take(evidence)
+        self.recent, self.recent_count = None, 0
         self.recover()
 
     def recover(self) -> None:

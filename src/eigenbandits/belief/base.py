@@ -16,6 +16,7 @@ from eigenbandits import inputs
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -250,6 +251,21 @@ class Belief(Component):
         frame
             The merged subspace, where it has one.
         """
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Become what the rewards would be expected to say had another encoder embedded the actions; `follow` is next.
+
+        Parameters
+        ----------
+        change
+            How lifted rows change.
+        rng
+            For parts that keep single rows.
+        """
+        raise ValueError(
+            f"a belief of type {type(self).__name__} cannot be translated, as it keeps no sums that could be; make a "
+            "new policy and let it learn from the log, embedded anew, with learn_many()."
+        )
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return what is worth telling a person."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eigenbandits import linalg, merging
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
@@ -100,6 +101,14 @@ class Evidence(Component):
         self.moment, self.squares, self.count = moment, max(squares, 0.0), count
         self.weight = float(merging.total(replicas, "weight"))
         self.largest_norm = max(replica.shift.longest(replica.part.largest_norm) for replica in replicas)
+
+    def translate(self, change: RowMap) -> None:
+        """Become what the sums are expected to be had another encoder embedded the actions."""
+        gram, moment = change.gram(self.gram.full(), self.weight), self.moment @ change.matrix
+        self.start(change.dim)
+        self.gram.reset(gram)
+        self.moment = moment
+        self.largest_norm = change.longest if self.count else 0.0
 
     def copy(self) -> Evidence:
         """Return sums of their own that start from these."""

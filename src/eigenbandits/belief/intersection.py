@@ -15,6 +15,7 @@ from eigenbandits.belief.base import Belief, Finding, Models, Rows, View, firsts
 from eigenbandits.belief.projected import Projected, ProjectedView
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
@@ -111,6 +112,12 @@ class Both(Belief):
         for name in ("choices", "warmup", "contradicted", "bound_by_projected", "bound_by_ambient"):
             setattr(self, name, merging.count(replicas, name))
         self.checked_version = -1
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry the sums over that both share."""
+        self.ambient.translate(change, rng)
+        self.projected.translate(change, rng)
+        self.contradiction, self.checked_version = False, -1
 
     def recover(self) -> None:
         """Make both anew from the sums."""

@@ -14,6 +14,7 @@ from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, Rows, View
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
@@ -163,6 +164,11 @@ class Memories(Belief):
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
         """Refuse: see `Ambient.merge`."""
         merging.refuse_faded()
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry each of them over."""
+        for member in self.members:
+            member.translate(change, rng)
 
     def recover(self) -> None:
         """Make everything that follows from the sums anew."""

@@ -17,6 +17,7 @@ from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
@@ -162,6 +163,17 @@ class Projected(RidgeBelief):
                 reading = np.ascontiguousarray(replica.shift.rows(part.reading.T).T)
                 product += held_times(reading, part.gram, part.cross, frame.reading)
         self._take(frame, product)
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry Σ and b over; where Σ is not kept there is nothing to carry."""
+        if self.slim:
+            raise ValueError(
+                "a Gram matrix held in few dimensions cannot be translated; make a new policy and let it learn from "
+                "the log, embedded anew, with learn_many()."
+            )
+        if self.owns_evidence:
+            self.evidence.translate(change)
+        self.recover()
 
     def recover(self) -> None:
         """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""

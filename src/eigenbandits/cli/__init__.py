@@ -35,6 +35,7 @@ def app() -> typer.Typer:
         robustness,
         run,
         scorer,
+        translate,
     )
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
@@ -58,6 +59,7 @@ def app() -> typer.Typer:
     made.command("problems")(problems.command)
     made.command("lists")(lists.command)
     made.command("scorer")(scorer.command)
+    made.command("translate")(translate.command)
     made.command("run")(run.command)
     made.command("report")(report.command)
     _add_service(made)

@@ -11,16 +11,19 @@ from eigenbandits.cli import options
 from eigenbandits.cli.runner import Runner, runs_experiments
 from eigenbandits.lab.errors import LabError
 
+Problems = Annotated[
+    list[str] | None,
+    typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all texts there"),
+]
+Dim = Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)]
+
 
 @runs_experiments
 def command(
     run: Runner,
     data: options.Data = None,
-    problems: Annotated[
-        list[str] | None,
-        typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all texts there"),
-    ] = None,
-    dim: Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)] = 512,
+    problems: Problems = None,
+    dim: Dim = 512,
     rounds: options.Rounds = 3000,
     seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,

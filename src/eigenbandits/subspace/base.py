@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +140,10 @@ class Subspace(Component):
         """Lay out a fresh subspace as another replica's was."""
         assert other.dim is not None
         self.start(other.dim, other.intercept, other.around_mean)
+
+    def restarted(self) -> Self:
+        """Return a subspace with the same parameters that has seen nothing, for the vectors of another encoder."""
+        return self.clone()
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
         """Take note of one decision set's vectors, or of a catalogue's, rewarded or not.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,13 @@ class Known(Subspace):
         if dim != self._directions.shape[0]:
             raise ValueError(f"actions has vectors of length {dim}; the basis has {self._directions.shape[0]} rows.")
         super().start(dim, intercept, around_mean)
+
+    def restarted(self) -> Self:
+        """Refuse: the basis belongs to the vectors that it was given for."""
+        raise ValueError(
+            "a known subspace belongs to the vectors of one encoder; make a new policy with the new encoder's basis "
+            "and let it learn from the log, embedded anew, with learn_many()."
+        )
 
     def frame(self) -> Frame:
         """Return the known subspace."""

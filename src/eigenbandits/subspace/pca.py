@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,15 @@ class PCA(Subspace):
         self.spectrum: Array | None = None
         self.mean: Array | None = None
         self._frame: Frame | None = None
+
+    def restarted(self) -> Self:
+        """Return one that has seen nothing, unless it was given what holds for one encoder's vectors only."""
+        if self.structure is not None:
+            raise ValueError(
+                "this policy was given the structure of one encoder's vectors; make a new one with the new structure "
+                "and let it learn from the log, embedded anew, with learn_many()."
+            )
+        return super().restarted()
 
     @property
     def steps(self) -> int:

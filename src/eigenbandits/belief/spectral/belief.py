@@ -29,6 +29,7 @@ from eigenbandits.belief.spectral.view import SpectralView
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
@@ -245,6 +246,20 @@ class Spectral(Ambient):
         self.prior.merge([replica.inside(replica.part.prior) for replica in replicas], origins, ours)
         self.bounds.merge([replica.inside(replica.part.bounds) for replica in replicas])
         self.factor, self.version, self.surprise = None, -1, 0.0
+        self.recover()
+
+    def translate(self, change: RowMap, rng: np.random.Generator) -> None:
+        """Carry the sums and the sample over; the next frame learns the prior and makes the posterior anew."""
+        sample = Sample(self.memory)
+        sample.restore(self.sample.state())
+        evidence = self.evidence.copy()
+        self.start(change.dim, change.intercept)
+        evidence.translate(change)
+        self.evidence.take(evidence)
+        self.sample.translate(sample, change, rng)
+        self.take_scores(change.score)
+        self.factor = self.recent = self.solved_action = self.solved = None
+        self.recent_count, self.version, self.surprise = 0, -1, 0.0
         self.recover()
 
     def recover(self) -> None:

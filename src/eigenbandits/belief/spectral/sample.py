@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eigenbandits import merging
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
+from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class Sample(Component):
     (300, 2, np.float64(2.0))
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("rows", "rewards", "fill", "seen", "stride")
+    _state_names: ClassVar[tuple[str, ...]] = ("rows", "rewards", "fill", "seen", "stride", "drawn")
 
     def __init__(self, half_life: float | None = None) -> None:
         self.half_life = half_life
@@ -39,6 +40,12 @@ class Sample(Component):
         self.fill = 0
         self.seen = 0
         self.stride = 1
+        # Whether rows were drawn by `translate`, so that the sums know more.
+        self.drawn = False
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned; in older files no row was drawn."""
+        super().restore({"drawn": False} | state)
 
     def start(self, dim: int, size: int) -> None:
         """Lay out the room for so many rewards, or one fewer, so that their number is even."""
@@ -97,10 +104,28 @@ class Sample(Component):
         self.seen, self.stride, self.fill = merging.count(replicas, "seen"), stride, len(rows)
         self.rows[: self.fill], self.rewards[: self.fill] = rows, rewards
 
+    def translate(self, old: Sample, change: RowMap, rng: np.random.Generator) -> None:
+        """Become another sample, its rows as another encoder may have embedded them."""
+        places = np.arange(old.fill)
+        if old.half_life is not None:
+            # In the order in which they came.
+            places = np.argsort((places - old.seen) % max(len(old.rewards), 1), kind="stable")
+        rows, rewards, stride = change.draws(old.rows[places], rng), old.rewards[places], old.stride
+        size = len(self.rewards)
+        if self.half_life is not None:
+            rows, rewards = rows[len(rows) - min(size, len(rows)) :], rewards[len(rows) - min(size, len(rows)) :]
+        while len(rows) > size:
+            rows, rewards, stride = rows[::2], rewards[::2], 2 * stride
+            if not size:
+                rows, rewards, stride = rows[:0], rewards[:0], 1
+        self.fill, self.stride, self.drawn = len(rows), stride, True
+        self.seen = old.seen if self.half_life is None else self.fill
+        self.rows[: self.fill], self.rewards[: self.fill] = rows, rewards
+
     @property
     def complete(self) -> bool:
-        """Whether every reward is there with its full weight."""
-        return self.fill == self.seen and self.half_life is None
+        """Whether every reward is there with its full weight, and its row as it was."""
+        return self.fill == self.seen and self.half_life is None and not self.drawn
 
     def weights(self) -> Array:
         """Return what each row weighs: half for each half-life since."""

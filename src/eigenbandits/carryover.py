@@ -1,0 +1,240 @@
+"""A policy's belief carried over from one encoder's vectors to another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenbandits import inputs
+from eigenbandits.belief.base import Belief
+from eigenbandits.centering import Centering, size_of
+from eigenbandits.replicas import copy_of
+from eigenbandits.scoring import Scoring
+from eigenbandits.translation import KEPT_OUT, RowMap, VectorMap, fit_map
+
+if TYPE_CHECKING:
+    from eigenbandits.policy import Policy
+
+Array = NDArray[np.float64]
+
+# Pairs that the map can be fitted to and checked by at all; a good one takes more of them than there are dimensions.
+FEWEST = 2 * KEPT_OUT
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What `Policy.translate` did, measured on the fifth of the pairs that its map was not fitted to.
+
+    Attributes
+    ----------
+    old_dim, new_dim, pairs
+        The lengths of the vectors, and the number of items embedded by both encoders.
+    method
+        "ridge regression" or "rotation", whichever predicted the new vectors better.
+    residual
+        The share of the new vectors' variance that the old ones do not explain.
+    loss
+        The share of what the policy's estimates said apart before that they no longer say: 1 − r², with r the
+        correlation of the estimates before and after for the same items.
+    guarded
+        Whether vectors of the old encoder are recognized and refused from now on. Vectors of another length always
+        are; others, where the two encoders' means or variances differ enough.
+    """
+
+    old_dim: int
+    new_dim: int
+    pairs: int
+    method: str
+    residual: float
+    loss: float
+    guarded: bool
+
+    @property
+    def summary(self) -> list[str]:
+        """The same in sentences."""
+        found = [
+            f"The belief was carried over from {self.old_dim} to {self.new_dim} dimensions by {self.method}, through "
+            f"{self.pairs:,} items that both encoders have embedded.",
+            f"The old vectors explain {1.0 - self.residual:.0%} of the new ones' variance; the estimates after keep "
+            f"{1.0 - self.loss:.0%} of what those before said.",
+        ]
+        if not self.guarded:
+            found.append(
+                "Vectors of the two encoders have the same length and are distributed alike: a mix-up would not be "
+                "noticed."
+            )
+        if self.pairs < 2 * max(self.old_dim, self.new_dim):
+            found.append("These are few items for so many dimensions; more of them would lose less.")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The same items as one encoder gives them, or a part of them."""
+
+    vectors: Array
+    scores: Array | None
+
+    def take(self, places: NDArray[np.bool_]) -> _Pairs:
+        return _Pairs(self.vectors[places], None if self.scores is None else self.scores[places])
+
+
+def translate(
+    policy: Policy,
+    old_vectors: ArrayLike,
+    new_vectors: ArrayLike,
+    old_scores: ArrayLike | None = None,
+    new_scores: ArrayLike | None = None,
+) -> Translation:
+    """Carry a policy's belief over to the vectors of another encoder; see `Policy.translate`."""
+    old, new = _read(policy, old_vectors, new_vectors, old_scores, new_scores)
+    _refuse(policy)
+    work, before = copy_of(policy), copy_of(policy)
+    kept = np.zeros(len(old.vectors), dtype=bool)
+    # The policy's own chance stays as it is: which pairs are kept out depends on their number alone.
+    order = np.random.default_rng(len(kept)).permutation(len(kept))
+    kept[order[: len(kept) // KEPT_OUT]] = True
+    (old_fit, old_kept), (new_fit, new_kept) = ((one.take(~kept), one.take(kept)) for one in (old, new))
+    vectors = (old_fit.vectors, old_kept.vectors), (new_fit.vectors, new_kept.vectors)
+    found = fit_map(*vectors, centered=policy.centering.kind != "none")
+    _lay_out(work, new, old)
+    change = _row_map(before, work, found, (old_fit, old_kept), (new_fit, new_kept))
+    work.belief.translate(change, np.random.default_rng(len(kept)))
+    work.belief.follow(work.subspace.frame())
+    work.encoder.change(work.round, *vectors)
+    if not before.subspace.ready:
+        before.subspace.observe_all(old.vectors, before.centering.center_of(old.vectors))
+    before.belief.follow(before.subspace.frame())
+    loss = _loss(_values(before, old_kept, found.old_mean), _values(work, new_kept, found.new_mean))
+    policy.restore(work.state())
+    assert before.dim is not None and work.dim is not None
+    guarded = before.dim != work.dim or work.encoder.bound is not None
+    return Translation(before.dim, work.dim, len(kept), found.method, found.residual, loss, guarded)
+
+
+def _read(
+    policy: Policy, old: ArrayLike, new: ArrayLike, old_scores: ArrayLike | None, new_scores: ArrayLike | None
+) -> tuple[_Pairs, _Pairs]:
+    """Check what was handed in."""
+    if policy.dim is None:
+        raise ValueError("this policy has seen no vectors yet, so there is nothing to translate; make a new one.")
+    first = inputs.as_actions(old, policy.dim, what="old_vectors", dtype=policy.dtype).astype(np.float64)
+    second = inputs.as_actions(new, None, what="new_vectors", dtype=policy.dtype).astype(np.float64)
+    if len(first) != len(second):
+        raise ValueError(
+            f"old_vectors has {len(first)} rows and new_vectors {len(second)}; expected the same items in both, "
+            "in the same order."
+        )
+    if len(first) < FEWEST:
+        raise ValueError(f"old_vectors has {len(first)} rows; expected at least {FEWEST} items, better thousands.")
+    policy.encoder.check(first, "old_vectors")
+    prior = policy.scoring.prior
+    if prior is not None and (callable(prior) or np.ndim(prior)):
+        raise ValueError(
+            "this policy has a prior for the vectors of one encoder; hand its scores to choose(scores=) instead of "
+            "prior=, or make a new policy with the new encoder's prior and let it learn from the log again."
+        )
+    if prior is None and bool(policy.scoring.used) != (old_scores is not None and new_scores is not None):
+        raise ValueError(
+            "old_scores and new_scores are expected, one for each item, as this policy was given scores."
+            if policy.scoring.used
+            else "old_scores or new_scores are given, but this policy has gone without scores; leave them out."
+        )
+    ranks = [policy.scoring.read(rows, given) for rows, given in ((first, old_scores), (second, new_scores))]
+    return _Pairs(first, ranks[0]), _Pairs(second, ranks[1])
+
+
+def _refuse(policy: Policy) -> None:
+    """Raise a sentence where a part does not say how it is carried over."""
+    belief = policy.belief
+    owner = next(kind for kind in type(belief).__mro__ if "translate" in vars(kind))
+    if owner is not Belief and not set(belief._state_names) <= set(getattr(owner, "_state_names", ())):
+        raise ValueError(
+            f"a belief of type {type(belief).__name__} does not say how its state is carried over; "
+            "give it a method translate()."
+        )
+
+
+def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
+    """Start everything but the belief for the new vectors, and show them to the subspace."""
+    around_mean = work.centering.around_mean
+    work.centering = Centering(work.centering.kind)
+    work.centering.start(new.vectors, work.belief.intercept)
+    work.subspace = work.subspace.restarted()
+    work.subspace.start(new.vectors.shape[1], work.centering.intercept, around_mean)
+    work.subspace.observe_all(new.vectors, work.centering.center_of(new.vectors))
+    work.dim = new.vectors.shape[1]
+    if new.scores is not None and old.scores is not None:
+        # In the units of the old scores: the same mean, and the same spread in sizes of an action.
+        scoring, size = work.scoring, work.belief.intercept or size_of(new.vectors)
+        spreads = [float(one.std()) or 1.0 for one in (old.scores, new.scores)]
+        made = Scoring(scoring.prior)
+        made.used, made.size = True, size
+        made.unit = scoring.unit * spreads[1] / spreads[0] * scoring.size / size
+        shift = (float(old.scores.mean()) - scoring.origin) / scoring.unit * size / scoring.size
+        made.origin = float(new.scores.mean()) - shift * made.unit if work.centering.intercept else 0.0
+        work.scoring = made
+
+
+def _lifted(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
+    """Return pairs as the belief sees them; where each set has its own center, less their common mean."""
+    centering = policy.centering
+    if centering.by_set:
+        rows = centering.lift_around(pairs.vectors, np.broadcast_to(mean, pairs.vectors.shape))
+    else:
+        rows = centering.lift_vectors(pairs.vectors)
+    if pairs.scores is None:
+        return rows
+    return policy.scoring.append(rows, pairs.scores, centering.by_set)
+
+
+def _row_map(
+    before: Policy, work: Policy, found: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
+) -> RowMap:
+    """Return the map of lifted rows that follows from that of vectors, with what it leaves out of the pairs kept."""
+    dim, width = found.matrix.shape
+    matrix = np.zeros((before.lifted_dim, work.lifted_dim))
+    matrix[:dim, :width] = found.matrix
+    kappa, new_kappa = before.centering.intercept, work.centering.intercept
+    if kappa:
+        matrix[dim, width] = new_kappa / kappa
+        if not work.centering.by_set:
+            zeros = np.zeros(dim), np.zeros(width)
+            theirs, ours = (
+                zero if one.centering.reference is None else one.centering.reference
+                for one, zero in zip((before, work), zeros, strict=True)
+            )
+            matrix[dim, :width] = (found.new_mean - ours - (found.old_mean - theirs) @ found.matrix) / kappa
+    if old[0].scores is not None:
+        columns = [_lifted(policy, pairs, mean)[:, -1] for policy, pairs, mean in _both(before, work, found, old, new)]
+        square = float(columns[0] @ columns[0])
+        matrix[-1, -1] = float(columns[0] @ columns[1]) / square if square > 0.0 else 1.0
+    kept_old, kept_new = _lifted(before, old[1], found.old_mean), _lifted(work, new[1], found.new_mean)
+    away = kept_new - kept_old @ matrix
+    longest = float(np.sqrt(np.square(kept_new).sum(axis=1).max()))
+    return RowMap(
+        matrix, away.T @ away / len(away), longest, new_kappa, work.scoring.size if work.scoring.used else 0.0
+    )
+
+
+def _both(
+    before: Policy, work: Policy, found: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
+) -> list[tuple[Policy, _Pairs, Array]]:
+    return [(before, old[0], found.old_mean), (work, new[0], found.new_mean)]
+
+
+def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
+    return policy.belief.view(_lifted(policy, pairs, mean)).estimates()
+
+
+def _loss(before: Array, after: Array) -> float:
+    """Return 1 − r² for the correlation r of two vectors; nothing is lost where nothing was said."""
+    first, second = before - before.mean(), after - after.mean()
+    said = float(first @ first)
+    if said <= 1e-24 * float(before @ before):
+        return 0.0
+    kept = float(second @ second)
+    return 1.0 - max(float(first @ second), 0.0) ** 2 / (said * kept) if kept > 0.0 else 1.0

@@ -1,0 +1,212 @@
+"""One encoder's vectors read as another's: a linear map learned from items that both have embedded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.component import Component
+
+Array = NDArray[np.float64]
+
+# One pair in so many is kept out of the fit, to choose the map and to say what it loses.
+KEPT_OUT = 5
+# Ridges that are tried, in units of the mean variance of the old vectors' numbers.
+RIDGES = 10.0 ** np.arange(-10.0, 2.0)
+# Directions that tell the encoders apart, and what one of them may say at most, in nats: an outlier is no proof.
+TELLING, LOUDEST = 8, 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowMap:
+    """Lifted rows of the old encoder as those of the new one: ỹ ≈ x̃M, and the covariance R of ỹ − x̃M.
+
+    A log whose actions the new encoder had embedded would have led to Σ ỹỹᵀ and Σ rỹ. Given the old rows, these are
+    expected to be MᵀΣM + nR and Mᵀb, since rewards depend on what an action is and not on what its encoder missed.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (D, D′)
+        M.
+    leftover : ndarray of shape (D′, D′)
+        R.
+    longest : float
+        The largest norm among the new rows.
+    intercept, score : float
+        κ and the size of the score's coordinate in the new rows, or 0 where they have none.
+    """
+
+    matrix: Array
+    leftover: Array
+    longest: float
+    intercept: float
+    score: float
+
+    @property
+    def dim(self) -> int:
+        """D′, the length of a new row."""
+        return int(self.matrix.shape[1])
+
+    def gram(self, gram: Array, weight: float) -> Array:
+        """Return MᵀΣM + nR in Fortran order, given both halves of Σ."""
+        found = self.matrix.T @ gram @ self.matrix + weight * self.leftover
+        return np.asfortranarray(0.5 * (found + found.T))
+
+    def draws(self, rows: Array, rng: np.random.Generator) -> Array:
+        """Return new rows as they may have been, given the old ones (n, D)."""
+        return np.asarray(rows @ self.matrix + rng.standard_normal((len(rows), self.dim)) @ self._root.T)
+
+    @cached_property
+    def _root(self) -> Array:
+        values, vectors = np.linalg.eigh(self.leftover)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class VectorMap:
+    """y ≈ ȳ + (x − x̄)B for vectors x of the old encoder and y of the new one.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (d, d′)
+        B.
+    old_mean, new_mean : ndarray
+        x̄ and ȳ.
+    method : str
+        How it was found.
+    residual : float
+        The share of the new vectors' variance that it does not explain, on pairs that were kept out of the fit.
+    """
+
+    matrix: Array
+    old_mean: Array
+    new_mean: Array
+    method: str
+    residual: float
+
+
+def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) -> VectorMap:
+    """Return the map from old vectors to new that errs least on pairs which it was not fitted to.
+
+    The candidates are ridge regressions and, between vectors of the same length, a rotation with one factor
+    (orthogonal Procrustes), which has half as many numbers to learn and so errs less where pairs are few.
+
+    Parameters
+    ----------
+    old, new
+        The vectors of the pairs to fit to, and of those to choose by.
+    centered
+        Whether the means are taken off; without an intercept there is nothing that could make up for them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> old, turn = rng.standard_normal((50, 3)), np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, -2.0]])
+    >>> found = fit_map((old[:40], old[40:]), (old[:40] @ turn, old[40:] @ turn), centered=True)
+    >>> bool(np.allclose(found.matrix, turn)), round(found.residual, 6)
+    (True, 0.0)
+    """
+    means = [rows[0].mean(axis=0) if centered else np.zeros(rows[0].shape[1]) for rows in (old, new)]
+    (x, kept_x), (y, kept_y) = ([part - mean for part in rows] for rows, mean in zip((old, new), means, strict=True))
+    cross = x.T @ y
+    values, axes = np.linalg.eigh(x.T @ x)
+    unit = max(float(values.sum()) / len(values), np.finfo(float).tiny)
+    inside, seen = axes.T @ cross, kept_x @ axes
+    candidates = [
+        ("ridge regression", axes, inside / (np.maximum(values, 0.0) + ridge * unit)[:, None]) for ridge in RIDGES
+    ]
+    if x.shape[1] == y.shape[1]:
+        left, sizes, right = np.linalg.svd(cross)
+        factor = float(sizes.sum()) / max(float(values.sum()), np.finfo(float).tiny)
+        candidates.append(("rotation", axes, axes.T @ (factor * left @ right)))
+    errors = [float(np.square(kept_y - seen @ turned).sum()) for _, _, turned in candidates]
+    best = int(np.argmin(errors))
+    method, _, turned = candidates[best]
+    whole = float(np.square(kept_y).sum())
+    residual = errors[best] / whole if whole > 0.0 else 0.0
+    return VectorMap(axes @ turned, means[0], means[1], method, residual)
+
+
+class Encoder(Component):
+    """Which encoder a policy's vectors come from: how often it has changed, and what tells the last two apart.
+
+    After a translation, vectors of the earlier encoder are recognized where the two differ in their means or
+    variances along some directions: by the log-likelihood ratio of two normal laws there. The bound lies halfway
+    between the largest ratio of any new vector, and the median of the old ones, that were kept out of the fit; where
+    the former is the larger, the two are too much alike, and there is no bound.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("changes", "since", "axes", "means", "variances", "bound")
+
+    def __init__(self) -> None:
+        self.changes = 0
+        # The round after which the vectors are the new encoder's.
+        self.since = 0
+        # The directions (q, d), and along them the means and variances (2, q) of the old and the new vectors.
+        self.axes: Array = np.zeros((0, 0))
+        self.means: Array = np.zeros((2, 0))
+        self.variances: Array = np.zeros((2, 0))
+        self.bound: float | None = None
+
+    def change(self, round_: int, old: tuple[Array, Array], new: tuple[Array, Array]) -> None:
+        """Take note of a change of encoders, given vectors of both to compare and others to calibrate by."""
+        self.changes, self.since, self.bound = self.changes + 1, round_, None
+        if old[0].shape[1] != new[0].shape[1]:
+            return
+        self.axes = _telling(old[0], new[0])
+        seen = [rows[0] @ self.axes.T for rows in (old, new)]
+        self.means = np.array([one.mean(axis=0) for one in seen])
+        self.variances = np.array([one.var(axis=0) for one in seen])
+        self.variances = np.maximum(self.variances, 1e-12 * self.variances.max())
+        largest, usual = float(self._ratios(new[1]).max()), float(np.median(self._ratios(old[1])))
+        self.bound = 0.5 * (largest + usual) if usual > largest else None
+
+    def check(self, vectors: Array, what: str = "actions") -> None:
+        """Refuse vectors that look like those of the encoder before."""
+        if self.bound is not None and float(self._ratios(vectors).mean()) > self.bound:
+            raise ValueError(
+                f"{what} looks like vectors of the encoder before translate(); expected those of the new one."
+            )
+
+    def check_round(self, round_: int) -> None:
+        """Refuse a decision that was made before the encoder changed."""
+        if round_ <= self.since and self.changes:
+            raise ValueError(
+                "this decision was made before translate(), on a vector of the earlier encoder; "
+                "hand in the vector that the new encoder gives to its action."
+            )
+
+    def same_as(self, other: Encoder) -> bool:
+        """Return whether another policy's vectors come from the same encoder, as far as is known."""
+        return self.changes == other.changes and np.array_equal(self.axes, other.axes) and self.bound == other.bound
+
+    def _ratios(self, vectors: Array) -> Array:
+        """Return log p(x | old)/p(x | new) for each vector."""
+        seen = vectors @ self.axes.T
+        logs = -0.5 * (np.square(seen[None] - self.means[:, None]) / self.variances[:, None])
+        logs -= 0.5 * np.log(self.variances)[:, None]
+        return np.asarray(np.clip(logs[0] - logs[1], -LOUDEST, LOUDEST).sum(axis=1))
+
+
+def _telling(old: Array, new: Array) -> Array:
+    """Return directions (q, d) along which vectors of two encoders differ most, in mean or in variance."""
+    dim = old.shape[1]
+    means = [rows.mean(axis=0) for rows in (old, new)]
+    covariances = [np.cov(rows, rowvar=False).reshape(dim, dim) for rows in (old, new)]
+    # A floor under the variances, so that directions in which hardly anything varies do not count.
+    least = 1e-3 * max(float(np.trace(sum(covariances))) / (2 * dim), np.finfo(float).tiny)
+    floored = [one + least * np.eye(dim) for one in covariances]
+    values, white = np.linalg.eigh(0.5 * (floored[0] + floored[1]))
+    white = white / np.sqrt(values)
+    # In these coordinates the two covariances add up to 2I: a share of 1 is the same variance for both.
+    shares, axes = np.linalg.eigh(white.T @ floored[0] @ white)
+    shares = np.clip(shares, 1e-6, 2.0 - 1e-6)
+    apart = (means[0] - means[1]) @ white @ axes
+    # The symmetric Kullback–Leibler divergence of two normal laws.
+    other = 2.0 - shares
+    divergence = 0.5 * (shares / other + other / shares) - 1.0 + 0.5 * apart**2 * (1.0 / shares + 1.0 / other)
+    return np.ascontiguousarray((white @ axes[:, np.argsort(-divergence)[:TELLING]]).T)
