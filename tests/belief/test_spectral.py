@@ -22,6 +22,7 @@ from eigenbandits.belief.spectral.ratios import RATIOS, pivots, tridiagonal
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.theory.marginal import left_out
 
 DIM = 6
 
@@ -328,22 +329,22 @@ def test_where_one_answer_is_right_the_reading_as_regrets_decides():
     assert policy.belief.weights[0] < 0.5
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_rewards_up_to_the_first_that_differs_were_forecast_by_nobody(at_once):
-    policy = eb.EigenUCB(seed=0)
+def test_a_failure_before_anything_was_known_is_no_bad_forecast():
+    """Rewards up to the first that differs are no forecasts: each is as likely as the other reading makes its own."""
     rng = np.random.default_rng(0)
-    actions, rewards = rng.standard_normal((7, DIM)), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0]
-    if at_once:
-        policy.learn_many(actions, rewards)
-    else:
-        for action, reward in zip(actions, rewards, strict=True):
-            policy.learn(action, reward)
+    sets, rewards = rng.standard_normal((12, 4, DIM)), [1.0] * 3 + [0.0] + [1.0] * 8
+    policy = eb.EigenUCB(seed=0)
+    for actions, reward in zip(sets, rewards, strict=True):
+        policy.learn(policy.choose(actions), reward)
     belief: Any = policy.belief
-    prior = belief.prior
-    squares = prior.moments(1.0)[0, 3, 3]
-    assert prior.free == 4.0
-    assert prior.forecasts == 3.0
-    assert squares == pytest.approx(2 / 3)  # of 1, 0 and 0
+    # Eight equal rewards that were forecast leave no residual; the twelve of the other reading have one failure.
+    known: dict[str, Any] = {"unit": 0.1, "weight": 2.0, "noise": None}
+    found = belief.prior._as_regrets(belief.origin, 11.0, -20.0, known)
+    assert belief.prior.forecasts == 8.0
+    explained = -2.0 * math.log(9.0) + left_out(8.0, **known)
+    rest = (3.0 / 11.0) * (-20.0 + left_out(11.0, **known))
+    assert found.max() <= explained + rest - left_out(11.0, **known) + 1e-9
+    assert found.max() > -20.0
 
 
 def test_the_noise_is_learned():

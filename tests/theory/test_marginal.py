@@ -10,6 +10,7 @@ from scipy.stats import invgamma, multivariate_normal, norm
 
 from eigenbandits.theory.marginal import (
     expected_maximum,
+    left_out,
     noise_variance,
     regret_evidence,
     regret_residuals,
@@ -99,19 +100,24 @@ def test_a_member_that_was_contradicted_whenever_the_choice_was_wrong_wins():
     assert evidence[0] > evidence[1] + 50.0
 
 
-def test_rewards_that_nobody_could_forecast_have_levels_of_their_own():
-    """A failure before anything was known costs two levels, ½ log(1 + n) each, and no squared residual."""
-    rng = np.random.default_rng(2)
-    best, behind = rng.random(50), -rng.random(50)
-    rewards = best + behind + 0.1 * rng.standard_normal(50)
-    known: dict[str, Any] = {"unit": 0.2, "weight": 2.0, "noise": None}
-    residual = regret_residuals(*moments(best, behind, rewards), 50)[0]
-    expected = -(2.0 + 52 / 2) * np.log1p(residual / (2 * 2.0 * 0.2)) - (1.5 + 1.0) * np.log(1.0 + 53)
-    found = regret_evidence(*moments(best, behind, rewards), 50, 3.0, **known)
-    assert found[0] == pytest.approx(expected)
-    # Counted as forecast by everybody, the same three rewards cost far more.
-    counted = moments(np.append(best, [1.0] * 3), np.append(behind, [0.0] * 3), np.append(rewards, [1.0, 1.0, -4.0]))
-    assert found[0] > regret_evidence(*counted, 53, **known)[0] + 50.0
+@pytest.mark.parametrize("noise", [None, 0.7])
+def test_evidence_and_what_it_leaves_out_are_a_density(noise):
+    """Of five rewards around 0, whose noise is known or integrated out."""
+    rewards = np.array([0.3, -1.0, 0.2, 0.9, -0.4])
+    known: dict[str, Any] = {"unit": 0.6, "weight": 1.5, "noise": noise}
+    ours = float(residual_evidence(np.asarray(rewards @ rewards), 5, **known)) + left_out(5, **known)
+    if noise is None:
+        expected = quad(
+            lambda variance: (
+                np.prod(norm(0.0, np.sqrt(variance)).pdf(rewards)) * invgamma(1.5, scale=1.5 * 0.6).pdf(variance)
+            ),
+            0.0,
+            np.inf,
+            limit=400,
+        )[0]
+    else:
+        expected = float(np.prod(norm(0.0, noise).pdf(rewards)))
+    assert ours == pytest.approx(np.log(expected), abs=1e-6)
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 26, 77, 1000, 100_000])

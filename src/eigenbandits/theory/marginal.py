@@ -1,8 +1,8 @@
 """How likely the rewards are under a prior: the evidence that decides between priors (docs/flagship.md).
 
-All evidences are logarithms and leave out one constant that depends on the rewards' count and unit alone, so that those
-of the same rewards can be compared with each other. With `noise` the noise R is known; without it σ² has the
-inverse-gamma prior IG(w, w·unit), which is worth 2w rewards of variance `unit`.
+All evidences are logarithms and leave out one constant that depends on the rewards' count and unit alone (`left_out`),
+so that those of the same rewards can be compared with each other. With `noise` the noise R is known; without it σ² has
+the inverse-gamma prior IG(w, w·unit), which is worth 2w rewards of variance `unit`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,23 @@ def residual_evidence(residual: Array, count: float, *, unit: float, weight: flo
     if noise is not None:
         return np.asarray(-0.5 * residual / noise**2)
     return np.asarray(-(weight + 0.5 * count) * np.log1p(0.5 * residual / (weight * unit)))
+
+
+def left_out(count: float, *, unit: float, weight: float, noise: float | None) -> float:
+    """Return what evidences leave out of the rewards' log density: log Γ(w + n/2) − log Γ(w) − (n/2) log(2π w unit).
+
+    With the noise known it is −(n/2) log(2πR²).
+
+    Examples
+    --------
+    >>> round(left_out(2, unit=0.5, weight=1.0, noise=None), 4)  # log Γ(2) − log Γ(1) − log π
+    -1.1447
+    """
+    if noise is not None:
+        return -0.5 * count * math.log(2.0 * math.pi * noise**2)
+    return (
+        math.lgamma(weight + 0.5 * count) - math.lgamma(weight) - 0.5 * count * math.log(2.0 * math.pi * weight * unit)
+    )
 
 
 def noise_variance(residual: float, count: float, *, unit: float, weight: float, noise: float | None) -> float:
@@ -111,29 +128,11 @@ def regret_residuals(gram: Array, cross: Array, squares: float, count: float) ->
 
 
 def regret_evidence(
-    gram: Array,
-    cross: Array,
-    squares: float,
-    count: float,
-    free: float = 0.0,
-    *,
-    unit: float,
-    weight: float,
-    noise: float | None,
+    gram: Array, cross: Array, squares: float, count: float, *, unit: float, weight: float, noise: float | None
 ) -> Array:
-    """Return the evidence of the reading of `regret_residuals` for each member; its slopes cost 1.5 log(1 + n).
+    """Return the evidence of the reading of `regret_residuals` for each member; its slopes and level cost 2 log(1 + n).
 
-    Parameters
-    ----------
-    gram, cross, squares, count
-        See `regret_residuals`.
-    free
-        Rewards beyond these n that came before any two had differed. Nobody can have forecast them, so that each of
-        their two values is a level of its own, at the same price as a slope.
-    unit, weight, noise
-        See the module.
+    Half of log(1 + n) each, so that all n rewards count, the first one too.
     """
     residuals = regret_residuals(gram, cross, squares, count)
-    freedom = max(count + free - 1.0, 0.0)
-    price = (2.5 if free else 1.5) * math.log1p(count + free)
-    return residual_evidence(residuals, freedom, unit=unit, weight=weight, noise=noise) - price
+    return residual_evidence(residuals, count, unit=unit, weight=weight, noise=noise) - 2.0 * math.log1p(count)

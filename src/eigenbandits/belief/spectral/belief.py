@@ -50,6 +50,8 @@ MANY_DIMENSIONS = 512
 # time to learn them grows with the third power. In fewer dimensions a sample serves while rewards are fewer than half
 # of these, since that is quicker.
 SAMPLE = 512
+# A forecast: the estimate, and each member's M and a.
+_FORECAST = (2 * len(SHAPES) + 1,)
 
 
 class Spectral(Ambient):
@@ -147,10 +149,7 @@ class Spectral(Ambient):
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
         self.sample.add(action, value - self.origin)
-        if self.bounds.differ:
-            self.prior.add(said, value, self.origin)
-        else:
-            self.prior.free += 1.0
+        self.prior.add(said, value, self.origin)
         if self.bounds.note(reward):
             # Equal rewards have no unit, and the noise was a guess until now.
             self.due = 0
@@ -192,9 +191,6 @@ class Spectral(Ambient):
         assert self.origin is not None
         said = self._said_many(actions)
         values = rewards
-        # Up to the first that differs from those before, nobody can have forecast them.
-        other = rewards != self.bounds.lowest
-        free = 0 if self.bounds.differ else int(other.argmax()) + 1 if other.any() else len(rewards)
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
             self.bounds.note_many(rewards)
         else:
@@ -206,12 +202,11 @@ class Spectral(Ambient):
                 self.bounds.note(reward)
         self.evidence.add_many(actions, values - self.origin)
         self.sample.add_many(actions, values - self.origin)
-        self.prior.free += free
-        self.prior.add_many(said[free:], values[free:], self.origin)
+        self.prior.add_many(said, values, self.origin)
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the numbers of this family of priors."""
-        return forecast is None or np.shape(forecast) == (2 * len(SHAPES) + 1,)
+        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == _FORECAST)
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
@@ -402,8 +397,8 @@ class Spectral(Ambient):
             lifted[dim:, dim:] = slopes @ known.slopes.T + known.covariance
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
-        # The norm bounds the largest eigenvalue, for the slack of single precision.
-        self.ridge = 1.0 / float(np.linalg.norm(lifted))
+        # The norm bounds the largest eigenvalue, for the slack of single precision; scaled, lest its square overflow.
+        self.ridge = 1.0 / (self.largest * float(np.linalg.norm(lifted / self.largest)))
 
     def _take_thin(self, scale: float, plus: Array, minus: Array, known: Explained, room: int) -> None:
         """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""

@@ -14,7 +14,7 @@ from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spr
 from eigenbandits.belief.spectral.ratios import evidence
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
-from eigenbandits.theory.marginal import noise_variance, regret_evidence
+from eigenbandits.theory.marginal import left_out, noise_variance, regret_evidence
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class LearnedPrior(Component):
     probabilities of the same rewards, and a member has their sum.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts", "free")
+    _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts")
 
     def __init__(self) -> None:
         count = len(SHAPES)
@@ -93,8 +93,6 @@ class LearnedPrior(Component):
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
         self.forecasts = 0.0
-        # Rewards that came before any two had differed, which nobody could forecast.
-        self.free = 0.0
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back a saved state."""
@@ -128,8 +126,14 @@ class LearnedPrior(Component):
         self.fill = 0
 
     def _add_up(self, rows: Array, origin: float) -> None:
-        """Add forecasts with their rewards, values and rewards less an origin."""
+        """Add forecasts with their rewards, values and rewards less an origin.
+
+        Where all members say the same of all actions, as they do until two rewards have differed, nothing was forecast.
+        One failure there would outweigh hundreds of later forecasts.
+        """
         members = len(SHAPES)
+        said = rows[:, 1 : members + 1]
+        rows = rows[(said != said[:, :1]).any(axis=1) | (rows[:, members + 1 : -1] != 0.0).any(axis=1)]
         best, behind, rewards = rows[:, 1 : members + 1] - origin, rows[:, members + 1 : -1], rows[:, -1] - origin
         # The columns of (M, a, g, r) for each member, and the sums of their products.
         columns = np.stack([best, behind, -(behind < 0.0).astype(float), np.broadcast_to(rewards[:, None], best.shape)])
@@ -148,7 +152,6 @@ class LearnedPrior(Component):
             counted.append(replica.inside(part))
         self.totals, self.sums = (merging.total(counted, name) for name in ("totals", "sums"))
         self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
-        self.free = float(merging.total(counted, "free"))
 
     def _raise(self, level: float) -> None:
         """Add a number to the values M and the rewards r of all that was added up."""
@@ -163,7 +166,6 @@ class LearnedPrior(Component):
         self.sums *= factor
         self.totals *= factor
         self.forecasts *= factor
-        self.free *= factor
 
     def moments(self, origin: float = 0.0) -> Array:
         """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
@@ -197,15 +199,10 @@ class LearnedPrior(Component):
             What has been taken off the rewards that the reading saw.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
-        moments = self.moments(origin)
-        squares = max(float(moments[0, 3, 3]), 0.0)
-        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, self.forecasts, self.free, **known)
-        if self.forecasts + self.free > reading.count + 1.0:
-            # The reading saw only some of the rewards: one part in so many of what the forecasts know counts too.
-            as_regrets *= (reading.count + 1.0) / (self.forecasts + self.free)
         priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]
         kernels = [reading.kernel(prior) for prior in priors]
         as_values, ratios = evidence(reading, kernels, known)
+        as_regrets = self._as_regrets(origin, reading.count, float(as_values.max()), known)
         found = []
         for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
             lower, _ = factor(kernel, ratio)
@@ -216,3 +213,22 @@ class LearnedPrior(Component):
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         return [Member(*each, float(weight)) for each, weight in zip(found, weights, strict=True)]
+
+    def _as_regrets(self, origin: float, count: float, leader: float, known: dict[str, Any]) -> Array:
+        """Return the evidence (k,) of the reading as regrets, for as many rewards as the reading as values has seen.
+
+        The latter has `count` of them, and `leader` is its highest evidence. Rewards that nobody has forecast are as
+        likely, each, as that reading makes its own; where it saw only some of the rewards, forecasts count in part.
+        """
+        moments = self.moments(origin)
+        squares = max(float(moments[0, 3, 3]), 0.0)
+        forecast = self.forecasts
+        if not forecast or not count:
+            return np.full(len(SHAPES), leader)
+        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, forecast, **known)
+        as_regrets += left_out(forecast, **known)
+        if forecast > count:
+            as_regrets *= count / forecast
+        else:
+            as_regrets += (1.0 - forecast / count) * (leader + left_out(count, **known))
+        return np.asarray(as_regrets - left_out(count, **known))
