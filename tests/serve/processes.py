@@ -38,6 +38,9 @@ class ServerProcess:
         line = self.process.stdout.readline().decode()
         assert line.startswith("listening on http://"), self.logs.read_text()
         self.url = line.split()[-1]
+        # Until the policies are loaded.
+        while any("starting" in reason for reason in self.call("GET", "/ready")[1]["reasons"]):
+            time.sleep(0.02)
 
     def kill(self) -> None:
         self.process.kill()

@@ -53,6 +53,9 @@ def _journal(config: Path | None, folder: Path | None, database: str | None) -> 
 def create(
     scope: Annotated[list[str], typer.Option(help="decide, reward or admin; may be given more than once.")],
     name: Annotated[str, typer.Option(help="Who will use it.")] = "unnamed",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="The only policy that it is for; may be given more than once.")
+    ] = None,
     config: Config = None,
     folder: Folder = None,
     database: Address = None,
@@ -62,7 +65,7 @@ def create(
     from eigenbandits.serve.storage.schema import KEYS
 
     with _journal(config, folder, database) as journal:
-        key, text = new_key(name, scope, time.time())
+        key, text = new_key(name, scope, time.time(), policy or None)
         journal.add(KEYS, [key])
     typer.echo(text)
 
@@ -74,7 +77,8 @@ def show(config: Config = None, folder: Folder = None, database: Address = None)
         keys = journal.keys()
     for key in keys:
         revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at is not None else ""
-        typer.echo(f"{key.id}  {key.name}  {key.scopes}  created {_day(key.created_at)}{revoked}")
+        only = "" if key.policies is None else f" for {key.policies}"
+        typer.echo(f"{key.id}  {key.name}  {key.scopes}{only}  created {_day(key.created_at)}{revoked}")
 
 
 @commands.command("revoke")

@@ -38,10 +38,6 @@ class Clock:
         """Return the time."""
         return self._steady() + self._offset
 
-    def at_least(self, moment: float) -> None:
-        """Continue from a moment that is in the log already, if the wall clock is behind it."""
-        self._offset += max(0.0, moment - self.now())
-
     def jump(self) -> float:
         """Return by how many seconds the wall clock has jumped since the last call; 0 if it has not."""
         apart = self._wall() - self.now()

@@ -73,6 +73,10 @@ class StorageError(Exception):
     """The database or the disk failed; nothing of the transaction may be relied on."""
 
 
+class DamagedError(StorageError):
+    """Some part of the database cannot be read, while the rest can."""
+
+
 class InUseError(Exception):
     """Another server writes to the same database."""
 

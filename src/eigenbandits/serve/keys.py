@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from eigenbandits.serve.errors import Refusal, invalid, unavailable
 from eigenbandits.serve.storage.schema import KeyRow
@@ -15,8 +16,8 @@ _PREFIX = "ebk_"
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
-    """Return a new key as it is stored, and the text that its owner sends.
+def new_key(name: str, scopes: Iterable[str], now: float, policies: Sequence[str] | None = None) -> tuple[KeyRow, str]:
+    """Return a new key as it is stored, and the text that its owner sends; None allows all policies.
 
     The text holds 256 random bits, so one round of a fast hash hides it as well as a slow one would.
     """
@@ -27,13 +28,24 @@ def new_key(name: str, scopes: Iterable[str], now: float) -> tuple[KeyRow, str]:
         raise invalid(
             "name of the key is empty, too long or not printable; expected 1 to 100 printable characters.", "name"
         )
+    if policies is not None and (not policies or "admin" in wanted):
+        message = "policies is empty, or the key has the scope admin, which is for all policies; leave one of them out."
+        raise invalid(message, "policies")
     id_ = secrets.token_hex(8)
     text = f"{_PREFIX}{id_}_{secrets.token_urlsafe(32)}"
-    return KeyRow(id_, name, " ".join(wanted), _digest(text), now), text
+    allowed = None if policies is None else " ".join(dict.fromkeys(policies))
+    return KeyRow(id_, name, " ".join(wanted), _digest(text), now, policies=allowed), text
 
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+class Caller(NamedTuple):
+    """Who sends a request: the id of the key, "" without keys, and whether the key has the scope admin."""
+
+    key: str
+    admin: bool
 
 
 class KeyRing:
@@ -63,8 +75,8 @@ class KeyRing:
         self.open = self._may_be_open and self.empty
         self.known = True
 
-    def check(self, header: str | None, scope: str | None) -> str:
-        """Return the id of the caller's key; raise `Refusal` if it is missing or wrong or lacks the scope.
+    def check(self, header: str | None, scope: str | None, policy: str | None = None) -> Caller:
+        """Return who calls; raise `Refusal` if the key is missing or wrong, or does not allow this.
 
         Parameters
         ----------
@@ -72,9 +84,11 @@ class KeyRing:
             The Authorization header.
         scope
             What the key must allow; None for any valid key.
+        policy
+            The policy that the request is about; None for none.
         """
         if self.open:
-            return ""
+            return Caller("", True)
         if not self.known:
             raise unavailable("its keys are not known yet")
         if not header:
@@ -90,4 +104,7 @@ class KeyRing:
             raise Refusal(401, "wrong_key", message, headers=_CHALLENGE)
         if scope is not None and not {scope, "admin"} & set(key.scopes.split()):
             raise Refusal(403, "missing_scope", f"This key lacks the scope {scope!r}, which this request needs.")
-        return key.id
+        if key.policies is not None and policy not in key.policies.split():
+            message = f"This key is only for {', '.join(key.policies.split())}; use another one for this request."
+            raise Refusal(403, "other_policy", message)
+        return Caller(key.id, "admin" in key.scopes.split())

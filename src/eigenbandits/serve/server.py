@@ -41,9 +41,13 @@ class Server:
         self._gateway = Gateway(self.writer)
 
     def start(self) -> None:
-        """Open the database and the port; raise ValueError if everybody would have access."""
-        self.writer.start()
+        """Open the port and the database; raise ValueError if everybody would have access.
+
+        The policies are loaded afterward, while /health is answered already and everything else with 503.
+        """
+        self._socket = self._bind()
         try:
+            self.writer.start()
             if not self.settings.loopback and not self.writer.registry.keys.known:
                 raise ValueError("the database does not answer, so the keys are not known; start it first.")
             if not self.settings.loopback and self.writer.registry.keys.empty:
@@ -51,10 +55,6 @@ class Server:
                     f"host is {self.settings.host} and there is no key, so everybody would have access; "
                     "create a key with `eigenbandits keys create`, or listen on 127.0.0.1."
                 )
-            family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
-            self._socket = socket.socket(family, socket.SOCK_STREAM)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._bind(self._socket)
             # From here on connections wait instead of being refused.
             self._socket.listen(1024)
         except BaseException:
@@ -78,11 +78,14 @@ class Server:
             )
         )
 
-    def _bind(self, made: socket.socket) -> None:
+    def _bind(self) -> socket.socket:
         host, port = self.settings.host, self.settings.port
+        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind((host, port))
         except OSError as error:
+            made.close()
             if error.errno == errno.EADDRINUSE:
                 advice = "another program listens there; stop it, or choose another port with --port"
             elif error.errno == errno.EACCES:
@@ -90,6 +93,7 @@ class Server:
             else:
                 advice = "check host and port"
             raise OSError(f"cannot listen on {host}, port {port} ({error.strerror}); {advice}.") from error
+        return made
 
     def run(self) -> None:
         """Serve until stopped by a signal or by `http.should_exit`."""
@@ -99,13 +103,17 @@ class Server:
             # database is closed.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: None)
-            # What exists now stays; collecting it again and again would make requests wait.
-            gc.collect()
-            gc.freeze()
+            threading.Thread(target=self._freeze, name="freeze", daemon=True).start()
         try:
             self.http.run(sockets=[self._socket])
         finally:
             self.stop()
+
+    def _freeze(self) -> None:
+        # What is loaded by now stays; collecting it again and again would make requests wait.
+        self.writer.loaded.wait()
+        gc.collect()
+        gc.freeze()
 
     def stop(self) -> None:
         """Close the port and the database."""
@@ -134,6 +142,7 @@ def running(settings: Settings, clock: Clock | None = None) -> Iterator[Server]:
     thread.start()
     while not server.http.started and thread.is_alive():
         time.sleep(0.005)
+    server.writer.loaded.wait()
     try:
         yield server
     finally:

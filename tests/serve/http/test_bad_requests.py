@@ -221,3 +221,28 @@ def test_strange_names_are_answered(service):
     assert code(answer) == (400, "invalid_json")
     assert code(service.delete("/v1/keys/%00")) == (400, "invalid_request")
     assert code(service.get("/v1/policies/")) == (404, "unknown_path")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/policies/true/decide", b'{"actions": [[1.0, true]]}'),
+        ("/v1/policies/true/decide", b'{"actions": [[false, true]]}'),
+        ("/v1/policies/true/decide/batch", b'{"requests": [{"actions": [[1.0, 2.0], [3.0, false]]}]}'),
+        ("/v1/policies/true/reward", b'{"decision": "1-1", "reward": true}'),
+        ("/v1/policies", b'{"name": "q", "default_reward": true}'),
+        ("/v1/policies", b'{"name": "q", "time_to_live": "5"}'),
+        ("/v1/catalogues/c", b'{"ids": ["a", "b"], "vectors": [[1.0, true], [2.0, 3.0]]}'),
+        ("/v1/catalogues/c", b'{"ids": ["a", "b"], "vectors": [[1.0, "2"], [2.0, 3.0]]}'),
+    ],
+)
+def test_a_truth_value_is_no_number(shared_service, path, body):
+    create(shared_service, "true")
+    method = "PUT" if "catalogues" in path else "POST"
+    answer = shared_service.request(method, path, content=body, headers={"content-type": "application/json"})
+    assert code(answer)[0] == 400, answer.text
+
+
+def test_words_that_look_like_truth_values_pass(service):
+    create(service)
+    assert decide(service, [[1.0, 2.0]], request="true or false").status_code == 200

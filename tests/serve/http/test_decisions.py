@@ -10,6 +10,7 @@ import eigenbandits as eb
 from eigenbandits import files
 
 RNG = np.random.default_rng(0)
+ACTIONS = np.random.default_rng(1).standard_normal((3, 4))
 
 
 def snapshot(client, name="p"):
@@ -115,14 +116,27 @@ def test_the_same_request_id_gives_the_same_decision(service):
 
 
 @pytest.mark.parametrize(
-    "id_", ["own-0", "own-2", "own-999999999999999999999", "99-1", "own", "", "own--1", "own-1 ", "x" * 200]
+    "id_",
+    [
+        "own-0",
+        "own-2",
+        "own-0-1",
+        "own-g-1",
+        "own-999999999999999999999",
+        "99-1",
+        "own",
+        "",
+        "own--1",
+        "own-1 ",
+        "x" * 200,
+    ],
 )
 def test_decisions_that_were_never_made_are_unknown(shared_service, id_):
     # The number of the policy stands in front of its decisions.
     create(shared_service, "known")
-    own = decide(shared_service, RNG.standard_normal((3, 4)), "known", request="once").json()["decision"].split("-")[0]
+    own = decide(shared_service, ACTIONS, "known", request="once").json()["decision"].split("-")[0]
     answer = reward(shared_service, id_.replace("own", own), 1.0, "known")
-    assert code(answer) in [(404, "unknown_decision"), (400, "invalid_request")]
+    assert code(answer) in [(404, "unknown_decision"), (409, "other_epoch"), (400, "invalid_request")]
     assert shared_service.get("/v1/policies/known").json()["rewards"] == 0
 
 
@@ -133,3 +147,31 @@ def test_what_the_policy_refuses_is_told_and_changes_nothing(service):
     assert "rank is 9" in answer.json()["error"]["message"]
     assert snapshot(service) == files.to_bytes(eb.PSLB(noise=0.5, rank=9, seed=1))
     assert decide(service, RNG.standard_normal((3, 12))).status_code == 200
+
+
+def test_a_request_id_is_for_one_body(service):
+    create(service)
+    first = decide(service, ACTIONS, request="mine").json()
+    assert decide(service, ACTIONS, request="mine").json() == first
+    assert code(decide(service, -ACTIONS, request="mine")) == (409, "different_request")
+    assert code(decide(service, ACTIONS[:2], request="mine")) == (409, "different_request")
+    entries = [{"actions": one.tolist(), "request": "twice"} for one in (ACTIONS, -ACTIONS)]
+    assert code(service.post("/v1/policies/p/decide/batch", json={"requests": entries})) == (409, "different_request")
+    assert service.get("/v1/policies/p").json()["decisions"] == 1
+
+
+def test_a_request_id_is_for_one_query_and_the_same_items(service):
+    vectors = RNG.standard_normal((4, 3))
+    service.put("/v1/catalogues/c", json={"ids": list("abcd"), "vectors": vectors.tolist()})
+    create(service, catalogue="c")
+
+    def asked(**body):
+        return service.post("/v1/policies/p/decide", json={"request": "mine"} | body)
+
+    first = asked(query=[1.0, 2.0, 3.0], items=["a", "b"]).json()
+    # An item that was replaced in the meantime is still the same item to the caller.
+    service.post("/v1/catalogues/c/items", json={"ids": ["a"], "vectors": [[1.0, 1.0, 1.0]]})
+    assert asked(query=[1.0, 2.0, 3.0], items=["a", "b"]).json() == first
+    for other in ({"query": [1.0, 2.0, 4.0], "items": ["a", "b"]}, {"query": [1.0, 2.0, 3.0]}, {"items": ["a", "b"]}):
+        assert code(asked(**other)) == (409, "different_request")
+    assert code(asked(query=[1.0, 2.0, 3.0], items=["b", "a"])) == (409, "different_request")

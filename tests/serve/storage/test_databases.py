@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from eigenbandits.serve import Server, Settings, running
+from eigenbandits.serve import Client, Server, Settings, running
 from eigenbandits.serve.errors import InUseError, StorageError
 from eigenbandits.serve.storage import database_of, postgres
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import GIVEN, REWARDS, RewardRow
+from eigenbandits.serve.writer import verify
 
 
 def test_one_server_writes_at_a_time(place, monkeypatch):
@@ -98,3 +99,36 @@ def test_the_folder_is_for_its_owner_alone_and_leftovers_go(tmp_path):
         left.write_bytes(b"half")
     with running(settings):
         assert not left.exists()
+
+
+def test_the_files_are_for_their_owner_alone_also_in_an_open_folder(tmp_path):
+    tmp_path.chmod(0o755)
+    with running(Settings(folder=tmp_path, port=0)) as server, Client(server.url) as client:
+        client.create_policy("p")
+        client.decide("p", [[1.0]])
+        assert len(list(tmp_path.glob("*.sqlite*"))) == 3
+        assert {path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077} == set()
+    # Also those of an earlier version.
+    (tmp_path / "eigenbandits.sqlite").chmod(0o644)
+    with running(Settings(folder=tmp_path, port=0)):
+        assert {path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077} == set()
+
+
+def test_strange_files_among_the_snapshots_are_left_alone(tmp_path):
+    settings = Settings(folder=tmp_path, port=0)
+    with running(settings) as server, Client(server.url) as client:
+        client.create_policy("p")
+        client.decide("p", [[1.0]])
+    strange = [tmp_path / "snapshots" / name for name in ("1-copy.eb", "1-.eb", "1-2-3.eb", "notes.txt", "1-7.eb.bak")]
+    for path in strange:
+        path.write_text("mine")
+    with running(settings) as server, Client(server.url) as client:
+        assert client.policy("p")["decisions"] == 1
+        client.delete_policy("p")
+    assert all(path.read_text() == "mine" for path in strange)
+
+
+def test_verify_creates_nothing(tmp_path):
+    with pytest.raises(ValueError, match="no database to verify"):
+        list(verify.differences(database_of(Settings(folder=tmp_path / "missing"))))
+    assert list(tmp_path.iterdir()) == []

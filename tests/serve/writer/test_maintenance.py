@@ -175,3 +175,41 @@ def test_without_a_default_a_decision_ends_with_no_reward(tmp_path):
         assert code(reward(client, made, 1.0)) == (409, "expired")
         diagnostics = client.get("/v1/policies/p/diagnostics").json()["diagnostics"]
         assert diagnostics["rewards_learned"] == 0
+
+
+def test_one_start_with_the_clock_ten_years_ahead_does_no_harm(tmp_path, caplog):
+    clock, settings, years = ManualClock(), Settings(folder=tmp_path, port=0), 10 * 365 * 86_400.0
+    with running(settings, clock.made()) as server, httpx.Client(base_url=server.url) as client:
+        create(client, time_to_live=100.0, default_reward=0.0)
+        first = [decide(client, ACTIONS[:5]).json()["decision"] for _ in range(2)]
+    clock.wall += years
+    with running(settings, clock.made()) as server, httpx.Client(base_url=server.url) as client:
+        assert any("far from where the log ends" in record.getMessage() for record in caplog.records)
+        at_rest(server)
+        eventually(client, pending=2, defaults=0)
+        assert reward(client, first[0], 1.0).json()["status"] == "learned"
+        wrong = decide(client, ACTIONS[:5]).json()["decision"]
+    clock.wall -= years
+    with running(settings, clock.made()) as server, httpx.Client(base_url=server.url) as client:
+        assert server.writer.clock.now() == clock.wall
+        at_rest(server)
+        eventually(client, pending=2, defaults=0)
+        assert reward(client, wrong, 1.0).json()["status"] == "learned"
+        last = decide(client, ACTIONS[:5]).json()["decision"]
+        # In the past, at once; in this run, after its own time to live.
+        clock.advance(99.0)
+        at_rest(server)
+        assert reward(client, last, 1.0).json()["status"] == "learned"
+        clock.advance(2.0)
+        eventually(client, pending=0, defaults=1)
+        assert len(client.get("/v1/policies/p/history").json()["buckets"]) >= 1
+    assert [same for _, same in verify.differences(database_of(settings))] == [True]
+
+
+def at_rest(server):
+    """Wait until the writer has looked for what is over."""
+    seen = server.writer._maintenance.rounds
+    deadline = time.monotonic() + 20.0
+    while server.writer._maintenance.rounds < seen + 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,9 +15,9 @@ import numpy as np
 import pytest
 from tests.serve.bodies import code, create, decide, reward
 
-from eigenbandits.serve import Settings, running
+from eigenbandits.serve import Server, Settings, running
 from eigenbandits.serve.storage import database_of
-from eigenbandits.serve.writer import verify
+from eigenbandits.serve.writer import recovery, verify
 from eigenbandits.serve.writer.recovery import pack_snapshot, unpack_snapshot
 
 RNG = np.random.default_rng(0)
@@ -99,27 +101,6 @@ def test_a_snapshot_that_is_no_snapshot():
             unpack_snapshot(content)
 
 
-def test_a_policy_of_another_version_is_left_out_and_the_others_go_on(tmp_path):
-    """Parameters that this version of the library does not know, in one of two policies."""
-    settings = Settings(folder=tmp_path, port=0)
-    with running(settings) as server, httpx.Client(base_url=server.url) as client:
-        for name in ("p", "q"):
-            create(client, name)
-    with closing(sqlite3.connect(tmp_path / "eigenbandits.sqlite")) as database:
-        database.execute("""UPDATE policies SET spec = replace(spec, '"noise"', '"color"') WHERE name = 'p'""")
-        database.commit()
-    with running(settings) as server, httpx.Client(base_url=server.url) as client:
-        assert client.get("/ready").status_code == 200
-        assert decide(client, ACTIONS[:5], "q").status_code == 200
-        assert code(decide(client, ACTIONS[:5])) == (503, "unavailable")
-        (warning,) = client.get("/v1/status").json()["warnings"]
-        assert "'p' cannot be rebuilt" in warning
-        assert "'color'" in warning
-    verdicts = list(verify.differences(database_of(settings)))
-    assert [same for _, same in verdicts] == [False, True]
-    assert verdicts[0][0].startswith("p: cannot be rebuilt: ")
-
-
 def test_a_late_reward_of_a_lost_decision_is_not_learned_as_another_ones(tmp_path):
     settings = Settings(folder=tmp_path / "data", port=0)
     file = settings.folder / "eigenbandits.sqlite"
@@ -144,3 +125,84 @@ def test_a_late_reward_of_a_lost_decision_is_not_learned_as_another_ones(tmp_pat
         results = client.post("/v1/policies/p/reward/batch", json={"rewards": entries}).json()["results"]
         assert [one["status"] for one in results] == ["refused"] * 3 + ["learned"] * 4
         assert code(reward(client, kept[0].split("-")[0] + "-1", 1.0)) == (409, "other_epoch")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("""replace(spec, '"noise"', '"color"')""", "'color'"),
+        ("""replace(spec, '"PSLB"', '"Future"')""", "algorithm is 'Future'"),
+        ("""replace(spec, '{"algorithm"', '{"later": 1, "algorithm"')""", "'later', which this version"),
+        ("""'[]'""", "which this version"),
+        ("""'{}'""", "are not complete"),
+        ("""'{'""", "are not JSON"),
+    ],
+    ids=["parameter", "algorithm", "field", "list", "empty", "text"],
+)
+def test_each_policy_fails_alone_and_in_words(tmp_path, change, said):
+    settings = Settings(folder=tmp_path, port=0)
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        for name in ("p", "q"):
+            create(client, name)
+        vectors = {"ids": ["a", "b"], "vectors": [[1.0, 2.0], [2.0, 1.0]]}
+        client.put("/v1/catalogues/c", json=vectors)
+    with closing(sqlite3.connect(tmp_path / "eigenbandits.sqlite")) as database:
+        database.execute(f"UPDATE policies SET spec = {change} WHERE name = 'p'")
+        database.commit()
+    verdicts = list(verify.differences(database_of(settings)))
+    assert [same for _, same in verdicts] == [False, True]
+    assert verdicts[0][0].startswith("p: cannot be rebuilt: ")
+    assert said in verdicts[0][0]
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/ready").status_code == 200
+        assert decide(client, ACTIONS[:5], "q").status_code == 200
+        assert code(decide(client, ACTIONS[:5])) == (503, "unavailable")
+        assert said in client.get("/v1/status").json()["warnings"][0]
+        assert client.delete("/v1/catalogues/c").status_code == 204
+        assert client.delete("/v1/policies/p").status_code == 204
+
+
+def test_alive_is_not_ready(tmp_path, monkeypatch):
+    """While policies are loaded, /health is answered, and everything else says what it waits for."""
+    settings = Settings(folder=tmp_path, port=0)
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        create(client)
+    loading, go_on = threading.Event(), threading.Event()
+    load = recovery.load
+
+    def slow(*args, **more):
+        loading.set()
+        assert go_on.wait(30.0)
+        return load(*args, **more)
+
+    monkeypatch.setattr(recovery, "load", slow)
+    server = Server(settings)
+    server.start()
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert loading.wait(30.0)
+        with httpx.Client(base_url=server.url) as client:
+            assert client.get("/health").json() == {"status": "ok"}
+            answer = client.get("/ready")
+            assert answer.status_code == 503
+            assert answer.json()["reasons"] == ["the service is starting: 0 of 1 policies are loaded"]
+            assert code(decide(client, ACTIONS[:5])) == (503, "unavailable")
+            go_on.set()
+            assert server.writer.loaded.wait(30.0)
+            assert client.get("/ready").status_code == 200
+            assert decide(client, ACTIONS[:5]).status_code == 200
+    finally:
+        go_on.set()
+        server.http.should_exit = True
+        thread.join()
+
+
+def test_a_port_in_use_is_said_before_anything_is_opened(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        server = Server(Settings(folder=tmp_path / "data", port=taken.getsockname()[1]))
+        with pytest.raises(OSError, match=r"cannot listen on 127.0.0.1, port \d+ .*choose another port with --port"):
+            server.start()
+    assert not (tmp_path / "data").exists()

@@ -287,9 +287,9 @@ class Client:
 
     # Keys
 
-    def create_key(self, name: str, scopes: Sequence[str]) -> Body:
-        """Create a key with scopes out of "decide", "reward" and "admin"; it is shown this once."""
-        body = {"name": name, "scopes": list(scopes)}
+    def create_key(self, name: str, scopes: Sequence[str], *, policies: Sequence[str] | None = None) -> Body:
+        """Create a key with scopes out of "decide", "reward" and "admin", for some policies or all; shown this once."""
+        body = {"name": name, "scopes": list(scopes), "policies": None if policies is None else list(policies)}
         return dict(self._transport.send("POST", "/v1/keys", body, again=False).json())
 
     def keys(self) -> list[Body]:

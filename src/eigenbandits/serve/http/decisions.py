@@ -29,7 +29,7 @@ class DecisionHandlers:
 
     async def decide(self, request: Request) -> Response:
         """Choose one of some actions; the decision is on disk before it is answered."""
-        hosted = self._gateway.policy(request.path_params["name"])
+        hosted = self._policy(request)
         if media_type(request) == BINARY:
             sets, name = await self._raw_sets(hosted, request, 1)
         else:
@@ -40,7 +40,7 @@ class DecisionHandlers:
 
     async def decide_batch(self, request: Request) -> Response:
         """Choose in many decision sets at once, all or none."""
-        hosted = self._gateway.policy(request.path_params["name"])
+        hosted = self._policy(request)
         if media_type(request) == BINARY:
             sets, name = await self._raw_sets(hosted, request, _whole(request.query_params.get("sets"), "sets"))
             names = [name] * len(sets)
@@ -71,6 +71,17 @@ class DecisionHandlers:
             status = {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
             found.append({"decision": id_} | status)
         return _response({"results": found})
+
+    def _policy(self, request: Request) -> HostedPolicy:
+        hosted = self._gateway.policy(request.path_params["name"])
+        # What the first decision fixes for good is the administrator's to say.
+        if hosted.dim is None and not request.scope["caller"].admin:
+            message = (
+                "The length of this policy's vectors is not known yet, and this key may not fix it; create the policy "
+                "with dim, or make its first decision with a key that has the scope admin."
+            )
+            raise Refusal(409, "unknown_dimension", message)
+        return hosted
 
     # Reading bodies
 
@@ -156,10 +167,13 @@ class DecisionHandlers:
 
 async def _json(request: Request) -> Any:
     require_json(request)
+    body = await read_body(request)
     try:
-        return orjson.loads(await read_body(request))
+        content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise invalid(f"The body is not JSON: {error.msg} at character {error.pos}.", code="invalid_json") from error
+    vectors.refuse_truth_values(body, content)
+    return content
 
 
 def _whole(value: Any, field: str) -> int:

@@ -15,7 +15,8 @@ class KeyHandlers:
 
     async def create_key(self, body: models.NewKey) -> models.CreatedKey:
         """Create a key, shown this once; the first needs the scope admin and closes the service to everybody else."""
-        row, text = await self._gateway.write(self._gateway.administration.create_key, body.name, body.scopes)
+        create = self._gateway.administration.create_key
+        row, text = await self._gateway.write(create, body.name, body.scopes, body.policies)
         return models.CreatedKey.of(row, key=text)
 
     async def list_keys(self) -> models.Keys:

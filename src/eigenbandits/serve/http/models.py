@@ -12,13 +12,15 @@ from eigenbandits.serve.storage.schema import KeyRow
 from eigenbandits.serve.writer.policy_spec import DEFAULT
 
 Name = Annotated[str, Field(pattern=f"^{SLUG}$", description="Lowercase letters, digits, - and _.")]
-Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
+# Strict: neither true nor "1" is a number.
+Number = Annotated[float, Field(strict=True)]
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e12, le=1e12)]
 Value = StrictBool | StrictInt | Finite | str | None
 Vector = Annotated[
-    list[float] | str, Field(description="Numbers, or base64 of little-endian float32, which is much faster.")
+    list[Number] | str, Field(description="Numbers, or base64 of little-endian float32, which is much faster.")
 ]
 Matrix = Annotated[
-    list[list[float]] | str,
+    list[list[Number]] | str,
     Field(description="Vectors of equal length, or base64 of little-endian float32, one vector after the other."),
 ]
 Ids = Annotated[list[str], Field(min_length=1)]
@@ -38,7 +40,8 @@ class NewPolicy(Body):
     algorithm: Annotated[str, Field(examples=["EigenUCB"])] = DEFAULT
     parameters: Annotated[dict[str, Value | dict[str, Finite]], Field(examples=[{"seed": 0}])] = {}
     catalogue: Name | None = None
-    time_to_live: Annotated[float | None, Field(gt=0, le=1e10, allow_inf_nan=False)] = None
+    dim: Dim | None = None
+    time_to_live: Annotated[float | None, Field(strict=True, gt=0, le=1e10, allow_inf_nan=False)] = None
     default_reward: Finite | None = None
     observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
     observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
@@ -256,6 +259,9 @@ class NewKey(Body):
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Literal["decide", "reward", "admin"]], Field(min_length=1)]
+    policies: Annotated[
+        list[Name] | None, Field(min_length=1, description="The only policies that the key is for; null for all.")
+    ] = None
 
 
 class KeyInfo(BaseModel):
@@ -266,14 +272,14 @@ class KeyInfo(BaseModel):
     scopes: list[str]
     created_at: float
     revoked_at: float | None = None
+    policies: list[str] | None = None
 
     @classmethod
     def of(cls, row: KeyRow, **more: Any) -> Self:
         """Return what is shown of a key."""
-        scopes = row.scopes.split()
-        return cls(
-            id=row.id, name=row.name, scopes=scopes, created_at=row.created_at, revoked_at=row.revoked_at, **more
-        )
+        split = {"scopes": row.scopes.split(), "policies": None if row.policies is None else row.policies.split()}
+        known: dict[str, Any] = {name: getattr(row, name) for name in ("id", "name", "created_at", "revoked_at")}
+        return cls(**known | split | more)
 
 
 class CreatedKey(KeyInfo):

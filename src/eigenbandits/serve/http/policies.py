@@ -64,8 +64,8 @@ class PolicyHandlers:
     async def get_history(self, name: str, query: models.HistoryQuery) -> models.History:
         """Return decisions and rewards over time."""
         hosted = self._gateway.policy(name)
-        since = self._writer.clock.now() - query.seconds
-        rows = await self._gateway.read(lambda journal: journal.history(hosted.id, since))
+        now = self._writer.clock.now()
+        rows = await self._gateway.read(lambda journal: journal.history(hosted.id, now - query.seconds, now))
         buckets = [models.Bucket.model_validate(row, from_attributes=True) for row in rows]
         return models.History(bucket_seconds=BUCKET, buckets=buckets)
 

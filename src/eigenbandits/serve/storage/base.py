@@ -49,6 +49,11 @@ class Connection(ABC):
 class Database(ABC):
     """Where the service keeps everything."""
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a database already; one on a server always is."""
+        return True
+
     @abstractmethod
     def connect(self) -> Connection:
         """Open a connection."""
@@ -78,6 +83,10 @@ class Database(ABC):
 
     def finish_checkpoint(self, connection: Connection) -> None:  # noqa: B027 - as above
         """Do the rest of a checkpoint, if any is left, between two transactions of the writer."""
+
+    def shrink(self, connection: Connection) -> bool:
+        """Give some of the room that deleted rows have left back; return whether there is more. May do nothing."""
+        return False
 
 
 def prepare(connection: Connection, words: Mapping[type, str]) -> None:

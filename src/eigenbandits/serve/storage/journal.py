@@ -128,9 +128,10 @@ class Journal:
         sql = f"{schema.HISTORY.insert} ON CONFLICT ({schema.HISTORY.key}) DO UPDATE SET {sums}"
         self.connection.many(sql, [schema.HISTORY.values(row) for row in rows])
 
-    def history(self, policy: int, since: float) -> list[schema.HistoryRow]:
-        """Return the history since a time, oldest first."""
-        return self._rows(schema.HISTORY, "WHERE policy = ? AND start >= ? ORDER BY start", (policy, int(since)))
+    def history(self, policy: int, since: float, until: float) -> list[schema.HistoryRow]:
+        """Return the history from one time to another, oldest first."""
+        sql = "WHERE policy = ? AND start >= ? AND start <= ? ORDER BY start"
+        return self._rows(schema.HISTORY, sql, (policy, int(since), int(until)))
 
     def drop_history(self, before: float) -> None:
         """Delete the history before a time."""

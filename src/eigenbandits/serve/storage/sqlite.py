@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from eigenbandits.files import write_whole
-from eigenbandits.serve.errors import InUseError, StorageError
+from eigenbandits.serve.errors import DamagedError, InUseError, StorageError
+from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Connection, Database, prepare
 from eigenbandits.serve.storage.table import Row
 
 WORDS = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
-# The write-ahead log is made to start over from this size on.
-LARGE_WAL = 8 * 2**20
+# The write-ahead log is made to start over from this size on, and cut back to it where it has grown beyond.
+LARGE_WAL = 16 * 2**20
+# Bytes of a database of an earlier version up to which it is rewritten once, so that it can shrink from then on.
+_REWRITTEN = 256 * 2**20
+# Pages that are given back to the operating system at once.
+_PAGES = 256
+_SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
 
 
 class SqliteConnection(Connection):
@@ -26,12 +34,15 @@ class SqliteConnection(Connection):
         try:
             # The service itself makes sure that one thread at a time uses a connection.
             self._raw = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
+            # Before the first table: pages that become free can be given back.
+            self._raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self._raw.execute("PRAGMA journal_mode = WAL")
             # FULL: a commit has reached the disk, not only the operating system, before it returns.
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
+            self._raw.execute(f"PRAGMA journal_size_limit = {LARGE_WAL}")
         except sqlite3.Error as error:
-            raise StorageError(str(error)) from error
+            raise _failure(error) from error
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement."""
@@ -39,14 +50,14 @@ class SqliteConnection(Connection):
             # Taking the write lock at once keeps a transaction from failing halfway on another process's write.
             return self._raw.execute("BEGIN IMMEDIATE" if sql == "BEGIN" else sql, values).fetchall()
         except sqlite3.Error as error:
-            raise StorageError(str(error)) from error
+            raise _failure(error) from error
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one statement for many rows."""
         try:
             self._raw.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise StorageError(str(error)) from error
+            raise _failure(error) from error
 
     def columns(self, table: str) -> set[str]:
         """Return the names of the columns."""
@@ -63,6 +74,12 @@ class SqliteConnection(Connection):
     def close(self) -> None:
         """Close."""
         self._raw.close()
+
+
+def _failure(error: sqlite3.Error) -> StorageError:
+    # The first byte of an extended code is the code itself.
+    damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return DamagedError(str(error)) if damaged else StorageError(str(error))
 
 
 class SqliteDatabase(Database):
@@ -86,23 +103,52 @@ class SqliteDatabase(Database):
         """The file of the database."""
         return self.folder / "eigenbandits.sqlite"
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.path.exists()
+
     def connect(self) -> Connection:
         """Open the file, and create it if missing."""
-        try:
-            # Closed to other users of this machine: it holds the log and the hashes of the keys.
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self.folder / "snapshots").mkdir(exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"the folder cannot be created ({error.strerror})") from error
+        if not self._prepared:
+            self._create()
         connection = SqliteConnection(self.path)
         if not self._prepared:
             try:
                 prepare(connection, WORDS)
+                self._let_shrink(connection)
             except BaseException:
                 connection.close()
                 raise
             self._prepared = True
         return connection
+
+    def _create(self) -> None:
+        """Create folder and file, closed to other users of this machine: they hold the log and the hashes of the keys.
+
+        Also in a folder that everyone may read. SQLite gives the files beside the database the permissions of it.
+        """
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / "snapshots").mkdir(mode=0o700, exist_ok=True)
+            for path in (self.path, self.folder / "lock"):
+                path.touch(mode=0o600)
+            for path in (self.path, self.folder / "lock", *self.folder.glob("*.sqlite-*"), self.folder / "snapshots"):
+                if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
+                    path.chmod(0o700 if path.is_dir() else 0o600)
+        except OSError as error:
+            raise StorageError(f"the folder or the database cannot be created ({error.strerror})") from error
+
+    def _let_shrink(self, connection: Connection) -> None:
+        """Rewrite a database of an earlier version, once, so that pages that become free can be given back."""
+        if connection.execute("PRAGMA auto_vacuum")[0][0] != 0:
+            return
+        if self.path.stat().st_size > _REWRITTEN:
+            message = "the database will not shrink; to change that, stop the service and run VACUUM with sqlite3"
+            log_event(message, logging.WARNING, path=str(self.path))
+            return
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("VACUUM")
 
     def claim(self, connection: Connection) -> None:
         """Lock a file, which the operating system unlocks when this process ends, however it ends."""
@@ -128,8 +174,10 @@ class SqliteDatabase(Database):
             self._lock = None
 
     def _snapshot_files(self, policy: int) -> list[tuple[int, Path]]:
-        found = [(int(file.stem.split("-")[1]), file) for file in (self.folder / "snapshots").glob(f"{policy}-*.eb")]
-        return sorted(found, reverse=True)
+        found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "snapshots").glob(f"{policy}-*.eb")]
+        # Whatever else somebody has put there is left alone.
+        mine = [(int(name["position"]), file) for name, file in found if name is not None]
+        return sorted(mine, reverse=True)
 
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Write a file; keep the last two."""
@@ -179,3 +227,10 @@ class SqliteDatabase(Database):
         if self._unfinished:
             self._unfinished = False
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def shrink(self, connection: Connection) -> bool:
+        """Give some free pages back to the operating system."""
+        if connection.execute("PRAGMA freelist_count")[0][0] < _PAGES:
+            return False
+        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})")
+        return True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -156,7 +158,7 @@ class Administration:
         registry, found = self._registry, self._registry.catalogue(name)
         # By the rows: a policy that could not be rebuilt needs its catalogue, too.
         for row in journal.policies():
-            if PolicySpec.from_text(row.spec).catalogue == name:
+            if _catalogue_of(row) == name:
                 message = f"The policy {row.name!r} uses this catalogue; delete the policy first."
                 raise Refusal(409, "catalogue_in_use", message)
         journal.drop_catalogue(found.id)
@@ -183,9 +185,9 @@ class Administration:
 
     # Keys
 
-    def create_key(self, journal: Journal, name: str, scopes: Sequence[str]) -> Publish:
+    def create_key(self, journal: Journal, name: str, scopes: Sequence[str], policies: Sequence[str] | None) -> Publish:
         """Add a key; the result is its row and the key itself, for the only time."""
-        row, text = new_key(name, scopes, self._writer.clock.now())
+        row, text = new_key(name, scopes, self._writer.clock.now(), policies)
         if self._registry.keys.open and "admin" not in scopes:
             message = "The first key must have the scope admin: from then on nobody without a key can create another."
             raise invalid(message, "scopes")
@@ -204,6 +206,14 @@ class Administration:
             raise unknown("key", id_[:100])
         keys = journal.keys()
         return lambda: self._registry.keys.replace(keys)
+
+
+def _catalogue_of(row: schema.PolicyRow) -> str | None:
+    """Return the catalogue of a policy, which may be of another version of the library."""
+    with suppress(ValueError):
+        found = json.loads(row.spec)
+        return found.get("catalogue") if isinstance(found, dict) else None
+    return None
 
 
 def _digest(ids: Sequence[str], array: NDArray[np.float32], center: str, mean: NDArray[np.float32]) -> str:

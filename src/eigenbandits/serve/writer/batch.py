@@ -13,7 +13,7 @@ from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import BUCKET, Journal
 from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, SentReward, resolve
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
+from eigenbandits.serve.writer.event_codec import decode_decision, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # Numbers in the decision sets that are chosen in at once: enough to be quick, not so many that memory runs out.
@@ -130,12 +130,21 @@ class Batch:
         # Sets to choose in, by request id or a key of their own: a request id that comes twice is chosen for once.
         fresh: dict[Any, tuple[DecisionSet, str | None]] = {}
         keys: list[list[Any]] = []
+        taken: list[DecideCommand] = []
         for command in commands:
             pairs = list(zip(command.sets, command.requests, strict=True))
-            keys.append([(command, i) if request is None else request for i, (_, request) in enumerate(pairs)])
-            for key, pair in zip(keys[-1], pairs, strict=True):
-                if key not in known:
-                    fresh.setdefault(key, pair)
+            mine = [(command, i) if request is None else request for i, (_, request) in enumerate(pairs)]
+            new = {key: pair for key, pair in zip(mine, pairs, strict=True) if key not in known and key not in fresh}
+            if not all(
+                _repeats(hosted, pair, known.get(key), (fresh | new).get(key))
+                for key, pair in zip(mine, pairs, strict=True)
+            ):
+                self.results.append((command, _different_request()))
+                continue
+            fresh |= new
+            keys.append(mine)
+            taken.append(command)
+        commands = taken
         sets, requests = [one for one, _ in fresh.values()], [request for _, request in fresh.values()]
         rows = self._choose(hosted, commands, sets, requests)
         known |= dict(zip(fresh, rows, strict=True))
@@ -279,6 +288,24 @@ class Batch:
         # Later batches may hold on to this one for what they look up in it; the rest is not needed any more.
         for done in (self.events, self.decisions, self.rewards, self.history, self.results, self._counts):
             done.clear()
+
+
+def _repeats(
+    hosted: HostedPolicy,
+    pair: tuple[DecisionSet, str | None],
+    known: schema.DecisionRow | None,
+    fresh: tuple[DecisionSet, str | None] | None,
+) -> bool:
+    """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
+    decision_set = pair[0]
+    if known is not None:
+        return decision_set.repeats(decode_decision(known.content)[0], known.index, hosted.catalogue)
+    return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
+
+
+def _different_request() -> Refusal:
+    message = "There is a decision under this request id already, for another body; choose a new id for a new request."
+    return Refusal(409, "different_request", message, "request")
 
 
 def _unknown(hosted: HostedPolicy, sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from eigenbandits.serve.writer.catalogue import Catalogue, Slots, Vectors
 
 
+def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    # In single precision: the same vectors may come as a list first and then as bytes.
+    return np.array_equal(one.astype(np.float32), other.astype(np.float32))
+
+
 @dataclass(frozen=True, eq=False)
 class InlineSet:
     """A set whose vectors came with the request; `chosen_only` where the log has kept only the chosen row."""
@@ -32,6 +37,14 @@ class InlineSet:
 
     def item(self, catalogue: Catalogue | None, index: int) -> None:
         """Return None: these actions have no ids."""
+
+    def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
+        """Return whether this is the set of the same request again, as far as what was kept of the other can tell."""
+        if not isinstance(other, InlineSet):
+            return False
+        if other.chosen_only:
+            return index < len(self.array) and _equal(self.array[index], other.array[0])
+        return _equal(self.array, other.array)
 
     def pruned(self, index: int) -> InlineSet:
         """Return the set with only the chosen row."""
@@ -70,6 +83,18 @@ class CatalogueSet:
         """Return the id of one of the items."""
         catalogue, slots = self._slots(catalogue)
         return catalogue.names[int(slots[index])]
+
+    def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
+        """Return whether this is the set of the same request again; items may have been replaced meanwhile."""
+        assert catalogue is not None
+        if not isinstance(other, CatalogueSet) or (self.query is None) != (other.query is None):
+            return False
+        if self.query is not None and other.query is not None and not np.array_equal(self.query, other.query):
+            return False
+        if self.slots is None or other.slots is None:
+            return self.slots is other.slots
+        names = catalogue.names
+        return [names[slot] for slot in self.slots] == [names[slot] for slot in other.slots]
 
     def pruned(self, index: int) -> CatalogueSet:
         """Return the set itself."""

@@ -34,6 +34,26 @@ class OpenDecision(NamedTuple):
     arm: int | None
 
 
+class Resumption(NamedTuple):
+    """What a policy's log held when the service opened it: decisions through a number, at a time.
+
+    `fresh` if the service was off for so long, by the wall clock, that these decisions get a new time to live.
+    """
+
+    through: int
+    at: float
+    fresh: bool
+
+    def waiting_since(self, number: int, decided_at: float) -> float:
+        """Return the time from which the time to live of a decision counts.
+
+        A time later than the one at which the log was opened comes from a clock that was wrong then.
+        """
+        if number > self.through:
+            return decided_at
+        return self.at if self.fresh else min(decided_at, self.at)
+
+
 class HostedPolicy:
     """One policy of the service; only the writer's thread changes it, other threads read its fields.
 
@@ -60,13 +80,16 @@ class HostedPolicy:
         self.since_snapshot = 0
         # Whether the policy may have done what the log does not know.
         self.dirty = False
+        self.resumed = Resumption(0, 0.0, False)
         self.recent: deque[float] = deque(maxlen=1000)
         self._open: OrderedDict[int, OpenDecision] = OrderedDict()
 
     @property
     def dim(self) -> int | None:
         """The length of the vectors, once it is known."""
-        return self.catalogue.dim if self.catalogue is not None else self.policy.dim
+        if self.catalogue is not None:
+            return self.catalogue.dim
+        return self.policy.dim if self.spec.dim is None else self.spec.dim
 
     # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
     # arguments in their order, leads to the same state again.

@@ -33,6 +33,8 @@ class Maintenance:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        # How often it was looked for decisions that are over.
+        self.rounds = 0
         self._next = dict.fromkeys(_EVERY, 0.0)
         self._storing: Future[None] | None = None
         self._checkpointing: Future[None] | None = None
@@ -49,6 +51,7 @@ class Maintenance:
             writer.reload_keys()
             self._watch_clock()
         if self._due("expiry", now):
+            self.rounds += 1
             for id_ in list(writer.registry.policies):
                 # Looked up each time, since one that failed was loaded again.
                 self._expire(journal, writer.registry.policies[id_])
@@ -94,9 +97,10 @@ class Maintenance:
         # Those that are over are read from the log, which must hold every reward so far.
         self._writer.flush()
         rows = journal.next_open(hosted.id, head.expired_through, _AT_ONCE)
+        since = [hosted.resumed.waiting_since(number, decided_at) for number, decided_at, _ in rows]
         # Times increase with the numbers: the first decision that is not over says when to look again.
-        over = list(takewhile(lambda row: row[1] <= now - life, rows))
-        self._expiry[hosted.id] = rows[len(over)][1] + life if len(over) < len(rows) else 0.0
+        over = rows[: sum(1 for _ in takewhile(lambda moment: moment <= now - life, since))]
+        self._expiry[hosted.id] = since[len(over)] + life if len(over) < len(rows) else 0.0
         if over:
             numbers = [number for number, _, kind in over if kind is None]
             self._writer.transact(partial(Batch.expire, hosted=hosted, numbers=numbers, through=over[-1][0]))

@@ -30,6 +30,8 @@ class PolicySpec:
 
     Attributes
     ----------
+    dim
+        The length of the vectors; None takes it from the first decision, or from the catalogue.
     time_to_live
         Seconds after which a decision without a reward takes the default reward or, where that is None, none.
     observe_after, observe_every
@@ -42,6 +44,7 @@ class PolicySpec:
     algorithm: str
     parameters: dict[str, Any]
     catalogue: str | None = None
+    dim: int | None = None
     time_to_live: float | None = None
     default_reward: float | None = None
     observe_after: int = 1000
@@ -95,5 +98,16 @@ class PolicySpec:
 
     @classmethod
     def from_text(cls, text: str) -> PolicySpec:
-        """Return the settings that `to_text` wrote."""
-        return cls(**json.loads(text))
+        """Return the settings that `to_text` wrote; raise ValueError for those of another version of the library."""
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"its settings are not JSON ({error})") from error
+        known = {field.name for field in dataclasses.fields(cls)}
+        strange = sorted(set(found) - known) if isinstance(found, dict) else ["not an object"]
+        if strange:
+            raise ValueError(f"its settings hold {strange[0]!r}, which this version of eigenbandits does not know")
+        try:
+            return cls(**found)
+        except TypeError as error:
+            raise ValueError(f"its settings are not complete ({error})") from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from eigenbandits import files
 from eigenbandits.policy import Policy
-from eigenbandits.serve.errors import Refusal, ReplayError
+from eigenbandits.serve.errors import DamagedError, Refusal, ReplayError, StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Database
 from eigenbandits.serve.storage.journal import Journal
@@ -41,11 +41,15 @@ def unpack_snapshot(snapshot: bytes) -> bytes:
 
 
 def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
-    """Yield all catalogues with their items."""
+    """Yield all catalogues with their items; one that cannot be read is left out, with its policies."""
     for row in journal.catalogues():
-        catalogue = Catalogue.of(row)
-        for item in journal.items(row.id):
-            catalogue.load(item)
+        try:
+            catalogue = Catalogue.of(row)
+            for item in journal.items(row.id):
+                catalogue.load(item)
+        except (ValueError, IndexError, DamagedError) as error:
+            log_event("catalogue left out", logging.ERROR, catalogue=row.name, reason=str(error))
+            continue
         yield catalogue
 
 
@@ -56,16 +60,35 @@ def load(
     catalogues: Mapping[str, Catalogue],
     from_log_alone: bool = False,
 ) -> HostedPolicy:
-    """Return a policy in the very state that its log leads to.
+    """Return a policy in the very state that its log leads to; raise `ReplayError` if that cannot be done.
+
+    Whatever is wrong with one policy must not keep the others from being loaded, so only a database that fails as a
+    whole raises anything else.
 
     Parameters
     ----------
     from_log_alone
         Ignore the snapshots and replay the whole log.
     """
+    try:
+        return _load(database, journal, row, catalogues, from_log_alone)
+    except DamagedError as error:
+        raise ReplayError(f"its part of the database is damaged ({error})") from error
+    except (ReplayError, StorageError):
+        raise
+    except (Refusal, ValueError) as error:
+        raise ReplayError(str(error)) from error
+    except Exception as error:
+        log_event("policy failed", logging.ERROR, trace=True, policy=row.name)
+        raise ReplayError(f"rebuilding it failed ({type(error).__name__}: {error})") from error
+
+
+def _load(
+    database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue], from_log_alone: bool
+) -> HostedPolicy:
     wanted = PolicySpec.from_text(row.spec).catalogue
     if wanted is not None and wanted not in catalogues:
-        raise ReplayError(f"its catalogue {wanted!r} is gone")
+        raise ReplayError(f"its catalogue {wanted!r} is missing or cannot be read")
     catalogue = None if wanted is None else catalogues[wanted]
     starts: Iterator[tuple[int, Policy | None]] = iter([(0, None)])
     if not from_log_alone:

@@ -16,8 +16,10 @@ from eigenbandits.serve.writer import recovery
 def differences(database: Database) -> Iterator[tuple[str, bool]]:
     """Yield for every policy a line with the result, and whether both ways lead to the same bits.
 
-    The database may be in use by a server: what is compared is one moment of it.
+    The database may be in use by a server: what is compared is one moment of it. Nothing is created.
     """
+    if not database.exists:
+        raise ValueError("there is no database to verify; give the folder of a service with --folder.")
     connection = database.connect()
     # As in the service: with another number of threads the last bits of sums differ.
     blas = threadpool_limits(1, user_api="blas")

@@ -27,7 +27,7 @@ from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
 from eigenbandits.serve.writer.committer import NO_STORAGE, Committer
-from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.maintenance import Maintenance
 from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
 
@@ -40,7 +40,10 @@ _TICK, _RETRY = 0.2, 0.5
 _SWITCH = 0.0005
 # Seconds without a sign from the database after which the service reports it, and seconds to wait for it at the end.
 _QUIET, _PATIENCE = 5.0, 60.0
-_STOPPING = "the service is shutting down"
+_STARTING, _STOPPING = "the service is starting", "the service is shutting down"
+# A service that was off for longer than this many seconds, by the wall clock, gives pending decisions a new time to
+# live: either nobody could have sent their rewards, or the clock is wrong.
+LONG_PAUSE = 86_400.0
 
 
 class Writer:
@@ -62,6 +65,8 @@ class Writer:
         Where snapshots and checkpoints are written, one at a time.
     epoch
         The epoch of decisions that are made now; see `storage.schema.DecisionRow`.
+    loaded
+        Set once the policies have been loaded, or that has failed.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
@@ -73,7 +78,9 @@ class Writer:
         self.background = ThreadPoolExecutor(1, thread_name_prefix="background")
         self.failure: Exception | None = None
         self.epoch = new_epoch()
-        self._state = "the service is starting"
+        self.loaded = threading.Event()
+        self._resumed: dict[int, Resumption] = {}
+        self._state = _STARTING
         self._last_step = time.monotonic()
         self._queue: SimpleQueue[Command] = SimpleQueue()
         self._stopping = threading.Event()
@@ -112,7 +119,10 @@ class Writer:
     # Start and stop
 
     def start(self, wait: float = 60.0) -> None:
-        """Start the thread and wait until it has tried once to open the database; raise if the service cannot run."""
+        """Start the thread and wait until it has tried once to open the database; raise if the service cannot run.
+
+        The policies are loaded afterward; `loaded` says when.
+        """
         self._switch = sys.getswitchinterval()
         sys.setswitchinterval(min(_SWITCH, self._switch))
         # One thread in BLAS: sums are the same bit for bit, and cores are left for the requests.
@@ -170,6 +180,7 @@ class Writer:
         self._close()
         reject(self._take(), unavailable(NO_STORAGE))
         self._opened.set()
+        self.loaded.set()
         if self.failure is None:
             self._stopping.wait(_RETRY)
         # Those that were submitted before the state had changed.
@@ -207,8 +218,10 @@ class Writer:
         journal = self._reading = Journal(self.database.connect())
         self._committer.start(self._writing)
         self.reload_keys()
+        self._opened.set()
         # Before the catalogues, which then hold every item that a decision names.
         rows = journal.policies()
+        self._resume(rows)
         self.registry.catalogues = {one.name: one for one in recovery.load_catalogues(journal)}
         known = {id_: one for id_, one in self.registry.policies.items() if not one.dirty}
         current = [known[row.id] for row in rows if row.id in known and known[row.id].head.position == row.position]
@@ -217,8 +230,6 @@ class Writer:
         for hosted in self.registry.policies.values():
             if hosted.spec.catalogue is not None:
                 hosted.catalogue = self.registry.catalogues[hosted.spec.catalogue]
-        # Times in the log never go backward, even if the clock was set back.
-        self.clock.at_least(max((row.last_at for row in rows), default=0.0))
         # It may be possible to read from it but not to write, as on a full disk.
         self.write(lambda journal: journal.try_writing())
         if not self._stopping.is_set():
@@ -226,18 +237,38 @@ class Writer:
             self._state = ""
             self.metrics.ready.set(1)
             log_event("ready", policies=len(self.registry.policies))
-        self._opened.set()
+        self.loaded.set()
+
+    def _resume(self, rows: Sequence[PolicyRow]) -> None:
+        """Note up to which number each policy's decisions are from before this run, and whether their times hold."""
+        now = self.clock.now()
+        pause = now - max((row.last_at for row in rows), default=now)
+        known = {id_: one for id_, one in self._resumed.items() if self.loaded.is_set()}
+        if abs(pause) > LONG_PAUSE and not known:
+            message = "the clock is far from where the log ends; pending decisions get a new time to live"
+            log_event(message, logging.WARNING, seconds=round(pause))
+        for row in rows:
+            before = known.get(row.id)
+            if before is None or before.through > row.number:
+                self._resumed[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
 
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
         """Return policies from the disk; those that cannot be rebuilt are noted and left out."""
         assert self._reading is not None
-        found = []
-        for row in rows:
+        found: list[HostedPolicy] = []
+        for number, row in enumerate(rows):
+            if self._stopping.is_set():
+                break
+            if not self.loaded.is_set():
+                self._state = f"{_STARTING}: {number} of {len(rows)} policies are loaded"
+            self._last_step = time.monotonic()
             self.registry.broken.pop(row.name, None)
             # A snapshot ahead of the log is from another history, before a backup was restored.
             self.database.drop_snapshots(self._reading.connection, row.id, row.position)
             try:
-                found.append(recovery.load(self.database, self._reading, row, self.registry.catalogues))
+                hosted = recovery.load(self.database, self._reading, row, self.registry.catalogues)
+                hosted.resumed = self._resumed.get(row.id, hosted.resumed)
+                found.append(hosted)
             except ReplayError as error:
                 self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
                 log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))

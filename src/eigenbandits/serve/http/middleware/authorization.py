@@ -9,7 +9,7 @@ from eigenbandits.serve.keys import KeyRing
 
 
 class Authorization:
-    """Lets requests pass whose key allows a scope; what is inside finds the key's id in `scope["key"]`."""
+    """Lets requests pass whose key allows a scope, and the policy in the path; the caller is in `scope["caller"]`."""
 
     def __init__(self, app: ASGIApp, keys: KeyRing, scope: str) -> None:
         self._app = app
@@ -19,5 +19,7 @@ class Authorization:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        scope["key"] = self._keys.check(header.decode("latin-1"), self._scope)
+        # Without a policy in the path: the list of policies, catalogues, keys, the status and the metrics.
+        policy = scope.get("path_params", {}).get("name") if scope["path"].startswith("/v1/policies/") else None
+        scope["caller"] = self._keys.check(header.decode("latin-1"), self._scope, policy)
         await self._app(scope, receive, send)

@@ -23,7 +23,10 @@ class LocalOrigin:
         """Answer one request."""
         if self._keys.open:
             for name, value in scope["headers"]:
-                if name in (b"host", b"origin") and not _is_local(value):
+                # A browser names no origin when a page elsewhere embeds an address, as an image for example; but it
+                # says from where. The service's own page may be linked to.
+                embedded = name == b"sec-fetch-site" and value in (b"cross-site", b"same-site") and scope["path"] != "/"
+                if embedded or (name in (b"host", b"origin") and not _is_local(value)):
                     message = "Without keys this service answers only to this machine by its own name; create a key."
                     raise Refusal(403, "not_from_here", message)
         await self._app(scope, receive, send)

@@ -54,7 +54,7 @@ class TokenBuckets:
 
 
 class RateLimit:
-    """Refuses requests of a key, in `scope["key"]`, that come faster than permitted."""
+    """Refuses requests of a key, that of `scope["caller"]`, that come faster than permitted."""
 
     def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
         self._app = app
@@ -62,5 +62,5 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        self._buckets.take(scope["key"], time.monotonic())
+        self._buckets.take(scope["caller"].key, time.monotonic())
         await self._app(scope, receive, send)
