@@ -1,0 +1,7 @@
+"""A router for language models: which model answers which prompt, under a budget, learned from feedback."""
+
+from eigenbandits.router.encoders import MiniLM
+from eigenbandits.router.models import Model
+from eigenbandits.router.router import Route, Router
+
+__all__ = ["MiniLM", "Model", "Route", "Router"]

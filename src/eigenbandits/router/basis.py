@@ -1,0 +1,114 @@
+"""`Basis`: the leading directions of all prompts seen, and the features of a prompt for each model."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import inputs
+from eigenbandits.component import Component
+from eigenbandits.subspace import PCA
+
+Array = NDArray[np.float64]
+
+# Prompts needed for each direction: with fewer, a direction is mostly noise.
+PROMPTS_PER_DIRECTION = 4
+# The first prompt count at which directions are found; then at each doubling, up to `INTERVAL`, and after that again
+# once as many further prompts have been seen.
+FIRST, INTERVAL = 32, 4096
+
+
+class Basis(Component):
+    """Reads a prompt's vector (d,) as its coordinates in the leading directions and a 1.
+
+    Every prompt teaches the directions, whether or not its answer is ever judged. They change only at a few counts of
+    prompts, so that in between a prompt costs O(d · rank) to read. Before the first of them a prompt is read as the 1
+    alone, and models are compared by their means.
+
+    Parameters
+    ----------
+    rank
+        The number of directions, at most.
+
+    Examples
+    --------
+    >>> basis = Basis(rank=2)
+    >>> basis.observe(np.random.default_rng(0).standard_normal((32, 5)))
+    >>> basis.due, basis.refresh(), basis.size
+    (True, True, 3)
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = ("seen", "next", "mean", "directions", "dim", "subspace")
+
+    def __init__(self, rank: int = 24) -> None:
+        self.rank = inputs.whole(rank, "rank")
+        self.subspace = PCA(rank=1)
+        self.dim = 0
+        self.seen = 0
+        self.next = FIRST
+        self.mean: Array = np.zeros(0)
+        self.directions: Array = np.zeros((0, 0))
+
+    @property
+    def size(self) -> int:
+        """Numbers that a prompt is read as."""
+        return self.directions.shape[1] + 1
+
+    @property
+    def due(self) -> bool:
+        """Whether enough prompts have been seen for new directions."""
+        return self.seen >= self.next
+
+    def start(self, dim: int) -> None:
+        """Fix the dimension of the prompts."""
+        self.dim = dim
+        self.subspace = PCA(rank=min(self.rank, dim))
+        self.subspace.start(dim, 0.0, True)
+        self.mean, self.directions = np.zeros(dim), np.zeros((dim, 0))
+
+    def observe(self, vectors: Array) -> None:
+        """Take note of prompts (n, d)."""
+        if not self.dim:
+            self.start(vectors.shape[1])
+        self.subspace.observe(vectors)
+        self.seen += len(vectors)
+
+    def refresh(self) -> bool:
+        """Find the directions anew; return whether there are any."""
+        count = min(self.rank, self.dim, self.seen // PROMPTS_PER_DIRECTION)
+        while self.next <= self.seen:
+            self.next += min(self.next, INTERVAL)
+        if not count:
+            return False
+        frame = self.subspace.frame()
+        assert frame is not None
+        assert self.subspace.mean is not None
+        self.mean, self.directions = self.subspace.mean.copy(), np.ascontiguousarray(frame.directions[:, :count])
+        return True
+
+    def read(self, vectors: Array) -> Array:
+        """Return the coordinates of prompts (n, d), and a 1: (n, size)."""
+        rows = np.ones((len(vectors), self.size))
+        rows[:, :-1] = (vectors - self.mean) @ self.directions
+        return rows
+
+    def restore(self, state: dict[str, object]) -> None:
+        """Take back what `state` gave."""
+        self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
+        super().restore(state)
+
+
+def blocks(rows: Array, places: NDArray[np.intp], count: int) -> Array:
+    """Return rows (n, w), each in the block of its model: (n, count · w), 0 elsewhere."""
+    made = np.zeros((len(rows), count, rows.shape[1]))
+    made[np.arange(len(rows)), places] = rows
+    return made.reshape(len(rows), -1)
+
+
+def decision_set(row: Array, count: int) -> Array:
+    """Return one action for each of `count` models: the prompt's row (w,) in the block of the model."""
+    made = np.zeros((count, count, len(row)))
+    made.reshape(count * count, -1)[:: count + 1] = row
+    return made.reshape(count, -1)

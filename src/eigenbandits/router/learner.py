@@ -1,0 +1,182 @@
+"""`Learner`: the library's own belief over (prompt, model) pairs, in the leading directions of all prompts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.algorithms import EigenUCB
+from eigenbandits.budgeted import Budgeted
+from eigenbandits.decision import Decision
+from eigenbandits.router.answers import Answers
+from eigenbandits.router.basis import Basis, blocks, decision_set
+from eigenbandits.router.changes import ChangeDetector
+
+Array = NDArray[np.float64]
+
+# With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon.
+WIDTH = 2.0
+# Half-life of answers: what has not been tried for long is worth trying again.
+MEMORY = 1024.0
+# The part of the budget that is held back: over a stretch of requests the spend ends a few dear answers above or below
+# what it aims at, which is 1 % of 2,000 requests where an answer costs 20 budgets.
+RESERVE = 0.01
+# Answers whose prompts show a new policy where prompts lie.
+SHOWN = 512
+# A model that starts from its family starts from so many of its answers.
+INHERITED = 16
+
+
+class Learner:
+    """One `EigenUCB` over block features: the action of a model is the prompt's coordinates in the model's block.
+
+    The policy is made anew from the latest answers when the directions of the prompts are found anew, when a model is
+    added, withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between
+    it learns from one answer at a time.
+
+    Parameters
+    ----------
+    count
+        Number of models.
+    budget
+        What a request may cost on average, or None.
+    rank, width, memory, seed
+        As for `Router`.
+    """
+
+    def __init__(
+        self, count: int, budget: float | None, rank: int, width: float, memory: float | None, seed: int | None
+    ) -> None:
+        self.count, self.budget = count, budget
+        self.width, self.memory, self.seed = width, memory, seed
+        self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
+        self.changes = 0
+        # Raised whenever the policy is made anew: decisions made before can only be learned as vectors.
+        self.epoch = 0
+        self.policy: EigenUCB | Budgeted = self._new_policy()
+
+    def observe(self, vectors: Array) -> None:
+        """Take note of prompts (n, d)."""
+        self.basis.observe(vectors)
+        if self.basis.due and self.basis.refresh():
+            self.rebuild()
+
+    def choose(self, vector: Array, allowed: list[int] | None) -> Decision:
+        """Choose a model for a prompt (d,) that was observed; what was never tried looks cheap, and so is tried."""
+        return self.policy.choose(decision_set(self.basis.read(vector[None])[0], self.count), allowed=allowed)
+
+    def learn(
+        self, decision: Decision | None, vector: Array, place: int, reward: float, cost: float, expected: float
+    ) -> bool:
+        """Learn from an answer, and return whether its model was found to have changed.
+
+        Parameters
+        ----------
+        decision
+            What `choose` gave, or None if the policy was made anew since.
+        vector, place
+            The prompt, and the place of the model.
+        reward, cost
+            What the answer was worth and has cost; NaN if that is not known.
+        expected
+            What it was expected to cost.
+        """
+        paid = None if math.isnan(cost) else cost
+        if isinstance(self.policy, Budgeted):
+            known = self._action(vector, place) if decision is None else decision
+            self.policy.learn(known, reward, cost=paid)
+            if decision is None and paid is not None:
+                self.policy.pacer.settle(expected, paid)
+        else:
+            self.policy.learn(self._action(vector, place) if decision is None else decision, reward)
+        self.answers.add(vector, place, reward, cost)
+        if self.answers.full:
+            self.answers.trim()
+            self.detector.reset()
+        if decision is None:
+            return False
+        first = self.detector.note(place, reward - decision.estimate, len(self.answers) - 1)
+        if first is None:
+            return False
+        models = np.array(self.answers.models)
+        self.answers.keep(np.flatnonzero((models != place) | (np.arange(len(models)) >= first)))
+        self.changes += 1
+        self.rebuild()
+        return True
+
+    def cancel(self, expected: float) -> None:
+        """Take back what a decision without an answer was expected to cost."""
+        if isinstance(self.policy, Budgeted):
+            self.policy.pacer.settle(expected, 0.0)
+
+    def add_model(self, family: int | None, factor: float) -> None:
+        """Add a model in the last place, where it has a family with some of that model's answers at its own price."""
+        self.count += 1
+        if family is not None:
+            for row in self.answers.of(family)[-INHERITED:].tolist():
+                vector = self.answers.vectors[row].astype(np.float64)
+                reward, cost = self.answers.rewards[row], self.answers.costs[row]
+                self.answers.add(vector, self.count - 1, reward, cost * factor)
+        self.rebuild()
+
+    def remove_model(self, place: int) -> None:
+        """Remove a model and its answers; those behind it move up."""
+        models = np.array(self.answers.models, dtype=np.intp)
+        self.answers.keep(np.flatnonzero(models != place))
+        self.answers.models = [model - (model > place) for model in self.answers.models]
+        self.detector.select([other for other in range(self.count) if other != place])
+        self.count -= 1
+        self.rebuild()
+
+    def scale_costs(self, place: int, factor: float) -> None:
+        """Multiply the costs of a model by a factor."""
+        self.answers.scale_costs(place, factor)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make the policy anew from the latest answers; what was spent, and the price of the moment, stay."""
+        old, self.policy = self.policy, self._new_policy()
+        if isinstance(self.policy, Budgeted) and isinstance(old, Budgeted):
+            self.policy.pacer.restore(old.pacer.state())
+        self.epoch += 1
+        self.detector.reset()
+        self.answers.trim()
+        if not len(self.answers):
+            return
+        rows = self.basis.read(self.answers.vectors.astype(np.float64))
+        for row in rows[-SHOWN:]:
+            self.policy.observe(decision_set(row, self.count))
+        actions = blocks(rows, np.array(self.answers.models, dtype=np.intp), self.count)
+        if isinstance(self.policy, Budgeted):
+            self.policy.learn_many(actions, self.answers.rewards, self.answers.costs)
+        else:
+            self.policy.learn_many(actions, self.answers.rewards)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that changes while it runs, the policy apart."""
+        return {
+            "count": self.count,
+            "basis": self.basis.state(),
+            "answers": self.answers.state(),
+            "detector": self.detector.state(),
+            "changes": self.changes,
+            "epoch": self.epoch,
+        }
+
+    def restore(self, state: dict[str, Any], policy: EigenUCB | Budgeted) -> None:
+        """Take back what `state` gave, and the policy."""
+        self.count, self.changes, self.epoch = state["count"], state["changes"], state["epoch"]
+        for name in ("basis", "answers", "detector"):
+            getattr(self, name).restore(state[name])
+        self.policy = policy
+
+    def _new_policy(self) -> EigenUCB | Budgeted:
+        policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)
+        return policy if self.budget is None else Budgeted(policy, (1.0 - RESERVE) * self.budget)
+
+    def _action(self, vector: Array, place: int) -> Array:
+        action: Array = blocks(self.basis.read(vector[None]), np.array([place]), self.count)[0]
+        return action
