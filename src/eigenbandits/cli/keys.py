@@ -70,6 +70,14 @@ def create(
     typer.echo(text)
 
 
+@commands.command("generate")
+def generate() -> None:
+    """Print a random key without storing it, for EIGENBANDITS_FIRST_KEY, which a new service takes as its first."""
+    from eigenbandits.serve.keys import random_text
+
+    typer.echo(random_text())
+
+
 @commands.command("list")
 def show(config: Config = None, folder: Folder = None, database: Address = None) -> None:
     """List all keys: id, name, scopes, and when they were created and revoked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +29,7 @@ def command(
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
     from eigenbandits.serve.errors import InUseError, StorageError
+    from eigenbandits.serve.first_key import VARIABLE, add_first_key, first_key
     from eigenbandits.serve.storage import database_of
     from eigenbandits.serve.writer.verify import differences
 
@@ -52,8 +54,11 @@ def command(
     logs.to_stderr(settings.log_level)
     server = Server(settings)
     try:
+        text = first_key()
+        if text is not None and add_first_key(database, text, time.time()):
+            typer.echo(f"stored the key in {VARIABLE} as the first key")
         server.start()
-    except (ValueError, InUseError, OSError) as error:
+    except (ValueError, InUseError, StorageError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
     typer.echo(f"listening on {server.url}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from eigenbandits.serve.storage.schema import KeyRow
 
 SCOPES = ("decide", "reward", "admin")
 _PREFIX = "ebk_"
+_FORM = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}_[\w-]{{43,}}", re.ASCII)
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
@@ -31,10 +33,33 @@ def new_key(name: str, scopes: Iterable[str], now: float, policies: Sequence[str
     if policies is not None and (not policies or "admin" in wanted):
         message = "policies is empty, or the key has the scope admin, which is for all policies; leave one of them out."
         raise invalid(message, "policies")
-    id_ = secrets.token_hex(8)
-    text = f"{_PREFIX}{id_}_{secrets.token_urlsafe(32)}"
+    text = random_text()
     allowed = None if policies is None else " ".join(dict.fromkeys(policies))
-    return KeyRow(id_, name, " ".join(wanted), _digest(text), now, policies=allowed), text
+    return KeyRow(_id(text), name, " ".join(wanted), _digest(text), now, policies=allowed), text
+
+
+def random_text() -> str:
+    """Return the text of a key that nobody has."""
+    return f"{_PREFIX}{secrets.token_hex(8)}_{secrets.token_urlsafe(32)}"
+
+
+def key_of(text: str, name: str, now: float) -> KeyRow:
+    """Return a key with all scopes whose text was made elsewhere, as it is stored.
+
+    Examples
+    --------
+    >>> key_of("secret", "first", 0.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: the key does not have the form of one; make it with `eigenbandits keys generate`.
+    """
+    if not _FORM.fullmatch(text):
+        raise ValueError("the key does not have the form of one; make it with `eigenbandits keys generate`.")
+    return KeyRow(_id(text), name, " ".join(SCOPES), _digest(text), now)
+
+
+def _id(text: str) -> str:
+    return text[len(_PREFIX) :].partition("_")[0]
 
 
 def _digest(text: str) -> bytes:
@@ -95,8 +120,7 @@ class KeyRing:
             message = "A key is required; send it as 'Authorization: Bearer ebk_…'."
             raise Refusal(401, "missing_key", message, headers=_CHALLENGE)
         scheme, _, text = header.partition(" ")
-        id_ = text[len(_PREFIX) :].partition("_")[0]
-        key = self._valid.get(id_)
+        key = self._valid.get(_id(text))
         # An unknown id is compared as well, so that the time does not reveal which ids exist.
         same = hmac.compare_digest(_digest(text), key.digest if key else bytes(32))
         if scheme.lower() != "bearer" or key is None or not same:
