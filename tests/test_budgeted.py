@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from tests.checks.play import decision_sets
-from tests.checks.test_bad_input import assert_refused
 
 import eigenbandits as eb
 from eigenbandits.files import from_bytes, to_bytes
@@ -15,6 +14,7 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies import budgets as study
 from eigenbandits.rules import Pacer
 from eigenbandits.rules.pacer import steps
+from eigenbandits.testing.play import assert_refused
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])

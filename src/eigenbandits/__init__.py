@@ -1,5 +1,6 @@
 """Bandits that find the low-dimensional subspace in which deep features live, and explore only there."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from eigenbandits import belief, environments, features, offpolicy, rules, subspace, theory
@@ -34,6 +35,7 @@ from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
 
 if TYPE_CHECKING:
+    from eigenbandits import testing
     from eigenbandits.lab.experiments.experiment import Experiment
     from eigenbandits.lab.studies.audit import Audit, audit
 
@@ -78,16 +80,19 @@ __all__ = [
     "run",
     "set_backend",
     "subspace",
+    "testing",
     "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the lab and the audit only when they are asked for: choosing and learning need none of them."""
+    """Load the lab, the audit and the checks only when they are asked for: choosing and learning need none of them."""
     if name == "Experiment":
         from eigenbandits.lab.experiments.experiment import Experiment
 
         return Experiment
+    if name == "testing":
+        return import_module("eigenbandits.testing")
     if name in ("Audit", "audit"):
         from eigenbandits.lab.studies import audit
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import eigenbandits as eb
+from eigenbandits.testing.play import truth
 
 Options = dict[str, Any]
 NOISE = 0.1
@@ -19,12 +20,6 @@ def discovered() -> list[type[eb.Policy]]:
     """Return the policies that `eigenbandits` exports."""
     exported = (getattr(eb, name) for name in eb.__all__)
     return [thing for thing in exported if inspect.isclass(thing) and issubclass(thing, eb.Policy)]
-
-
-def truth(dim: int) -> np.ndarray:
-    """Return the θ* of the checks: of norm 1 and nowhere zero."""
-    theta = np.cos(np.arange(dim))
-    return theta / np.linalg.norm(theta)
 
 
 def _parts(dim: int) -> Options:
@@ -184,6 +179,20 @@ class Case:
         if self.takes("seed"):
             options["seed"] = seed
         return self.kind(**options)
+
+    def skips(self, check: str) -> str:
+        """Return why a check of `eigenbandits.testing` does not apply, or nothing."""
+        if "lists" in check and self.kind in (eb.Budgeted, eb.Guarded):
+            return "a policy with a guard or a budget chooses no lists"
+        if check == "order_does_not_matter" and self.forgets:
+            return "the latest reward weighs most: two orders are two beliefs"
+        return ""
+
+    def make_for(self, check: str, dim: int, seed: int) -> eb.Policy:
+        """Return a fresh policy for a check of `eigenbandits.testing`."""
+        # A sketch that holds everything: only then does what it forgets not depend on the order.
+        exact = self.sketched and check in ("order_does_not_matter", "many_is_one_by_one", "many_lists_are_one_by_one")
+        return self.make(dim, seed, **({"size": 8} if exact else {}))
 
 
 CASES = [Case(kind) for kind in discovered()] + [Case(*variant) for variant in VARIANTS]

@@ -57,27 +57,6 @@ def test_memory_is_bounded(case):
     assert policy.diagnostics().rounds == rounds
 
 
-def test_open_decisions_are_small(case):
-    """A decision that waits for its reward holds some vectors of length d, not the set, the samples or the matrices."""
-    dim, arms, count = 64, 100, 30
-    policy = case.make(dim=dim, seed=3, samples=300)
-    sets = endless_sets(dim, arms)
-    advance(policy, sets, 40)
-    tracemalloc.start()
-    try:
-        policy.choose(next(sets))
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        waiting = [policy.choose(next(sets)) for _ in range(count)]
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len({decision.round for decision in waiting}) == count
-    # A decision set alone has 100 vectors; a new frame now and then comes on top.
-    assert after - before < count * 30 * dim * 8
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [1.0, 1e-3], ids=["even", "uneven"])
 def test_a_hundred_thousand_updates_do_not_drift(spread):

@@ -6,6 +6,7 @@ from tests.checks.cases import CASES
 from tests.checks.play import assert_same, decision_sets, look, reward
 
 from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.testing.one_way import assert_views_change_nothing
 
 DIM = 300
 NAMES = {
@@ -45,6 +46,10 @@ def test_files_copies_and_looks_change_nothing(case):
             steady.learn(one, reward(one))
             disturbed.learn(two, reward(two))
     assert to_bytes(steady) == to_bytes(disturbed)
+
+
+def test_views_change_nothing(case):
+    assert_views_change_nothing(case.make(dim=DIM, seed=3), DIM)
 
 
 @pytest.mark.parametrize("batch", [2, 7, 150])
