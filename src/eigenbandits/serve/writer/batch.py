@@ -184,7 +184,7 @@ class Batch:
         requests: list[str | None],
     ) -> list[schema.DecisionRow]:
         rows: list[schema.DecisionRow] = []
-        for part in parts([one.size(hosted.catalogue) * (hosted.dim or 1) for one in sets]):
+        for part in parts([one.numbers(hosted.catalogue) for one in sets], _AT_ONCE):
             started = time.perf_counter()
             arrays = [one.actions(hosted.catalogue) for one in sets[part]]
             try:
@@ -193,7 +193,9 @@ class Batch:
                 raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError(commands, internal()) from error
-            self.metrics.choose_seconds.observe(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            hosted.note_choices(seconds, sum(array.size for array in arrays))
+            self.metrics.choose_seconds.observe(seconds)
             first = hosted.head.number + 1
             for decision_set, decision, request in zip(sets[part], decisions, requests[part], strict=True):
                 row = hosted.row(decision_set, decision, request, self.now, self.epoch)
@@ -263,7 +265,9 @@ class Batch:
         except Exception as error:
             raise PolicyError(commands, internal()) from error
         self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
-        self.metrics.learn_seconds.observe(time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        hosted.note_rewards(seconds, len(numbers))
+        self.metrics.learn_seconds.observe(seconds)
 
     # Writing
 
@@ -332,13 +336,19 @@ def _outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None)
     return Refusal(409, "expired", message, "decision")
 
 
-def parts(sizes: Sequence[int]) -> Iterator[slice]:
-    """Cut decision sets, given how many numbers are in each, into runs that fit into memory."""
-    start = total = 0
+def parts(sizes: Sequence[float], most: float) -> Iterator[slice]:
+    """Cut something, given the size of each piece of it, into runs whose sizes add up to `most` or less, if they can.
+
+    Examples
+    --------
+    >>> list(parts([2, 2, 5, 1], 4))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    start, total = 0, 0.0
     for i, size in enumerate(sizes):
-        if total and total + size > _AT_ONCE:
+        if i > start and total + size > most:
             yield slice(start, i)
-            start, total = i, 0
+            start, total = i, 0.0
         total += size
     if start < len(sizes):
         yield slice(start, len(sizes))
