@@ -188,16 +188,15 @@ class HostedPolicy:
         return self._open.get(number)
 
     def drop(self, number: int) -> None:
-        """Drop an open decision that will not be learned from."""
+        """Drop a decision that is open no more."""
         self._open.pop(number, None)
 
-    def take(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
-        """Remove open decisions and return them, from memory or from the log."""
+    def decisions(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
+        """Return open decisions, from memory or from the log."""
         missing = [number for number in numbers if number not in self._open]
         rows = journal.decisions_of(self.id, missing) if missing else {}
         return [
-            self._open.pop(number).decision if number in self._open else self.decision(rows[number])
-            for number in numbers
+            self._open[number].decision if number in self._open else self.decision(rows[number]) for number in numbers
         ]
 
     # Replay
@@ -218,10 +217,9 @@ class HostedPolicy:
             numbers, rewards = codec.decode_rewards(event.content)
             self.since_snapshot += len(numbers)
             if event.kind == LEARN:
-                self.learn(self.take(numbers, journal), rewards)
-            else:
-                for number in numbers:
-                    self.drop(number)
+                self.learn(self.decisions(numbers, journal), rewards)
+            for number in numbers:
+                self.drop(number)
         return different
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:

@@ -312,6 +312,11 @@ class Writer:
         else:
             # A batch that failed must be noticed even without traffic.
             self._committer.in_flight()
+        damaged = self._committer.damaged
+        if damaged:
+            # Their memory is ahead of the log.
+            self._reload([hosted for hosted in self.registry.policies.values() if hosted.id in damaged])
+            self._committer.readmit(damaged)
         assert self._reading is not None
         self._maintenance.run(self._reading)
 
