@@ -64,6 +64,12 @@ def unavailable(reason: str, retry_after: int = 1) -> Refusal:
     return Refusal(503, "unavailable", f"The service cannot answer now: {reason}. Try again.", retry_after=retry_after)
 
 
+def damaged() -> Refusal:
+    """Return the refusal of a request that needs a part of the database that cannot be read."""
+    message = "The part of the database that this request needs is damaged; restore a backup, or do without it."
+    return Refusal(503, "damaged", message, retry_after=60)
+
+
 def internal() -> Refusal:
     """Return the refusal that hides a defect of the service from callers."""
     return Refusal(500, "internal", "The service failed; its log says why.")

@@ -50,7 +50,7 @@ class Settings:
     max_catalogues: int = _option(100, "Largest number of catalogues.", 1)
     max_items: int = _option(1_000_000, "Largest number of items in one catalogue.", 1)
     max_waiting: int = _option(
-        2000, "Requests that may wait for the writer; further ones are refused for the moment.", 1
+        2000, "Requests to one policy that may wait for the writer; further ones are refused for the moment.", 1
     )
     max_connections: int = _option(1000, "Connections that may be open at once.", 1)
     rate: float = _option(0.0, "Requests per second for each key; 0 sets no limit.", 0)

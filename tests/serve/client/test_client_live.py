@@ -121,7 +121,7 @@ def test_keys_and_what_they_allow(client):
     assert caught.value.code == "missing_key"
     url = client._transport.url
     with Client(url, key=admin["key"]) as boss:
-        boss.create_policy("news", "Random", {"seed": 0})
+        boss.create_policy("news", "Random", {"seed": 0}, dim=2)
         web = boss.create_key("web", ["decide"])
         with Client(url, key=web["key"]) as clerk:
             made = clerk.decide("news", np.eye(2))

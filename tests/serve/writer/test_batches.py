@@ -68,6 +68,6 @@ def test_batches_do_not_keep_each_other_alive(service):
 
 
 def test_large_batches_are_cut_so_that_memory_lasts():
-    cut = list(parts([1_000_000] * 9))
+    cut = list(parts([1_000_000] * 9, 4_000_000))
     assert [(part.start, part.stop) for part in cut] == [(0, 4), (4, 8), (8, 9)]
-    assert list(parts([])) == []
+    assert list(parts([], 1.0)) == []

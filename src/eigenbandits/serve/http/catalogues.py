@@ -14,6 +14,7 @@ from eigenbandits.serve.errors import invalid
 from eigenbandits.serve.http import models, vectors
 from eigenbandits.serve.http.endpoint import json_response
 from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.writer.catalogue import Catalogue
 
 
 class CatalogueHandlers:
@@ -36,10 +37,8 @@ class CatalogueHandlers:
     async def create_catalogue(self, name: str, body: models.NewCatalogue) -> Response:
         """Create a catalogue with its first items; repeating the same request is answered with 200."""
         vectors.slug(name, "name")
-        ids, array = await asyncio.to_thread(self._items, body, None)
-        mean = None if body.mean is None else vectors.vector(body.mean, array.shape[1], self._settings, "mean")
-        create = self._administration.create_catalogue
-        summary, new = await self._gateway.write(create, name, ids, array, body.center, mean)
+        created, array = await asyncio.to_thread(self._catalogue, name, body)
+        summary, new = await self._gateway.write(self._administration.create_catalogue, created, array)
         return json_response(models.CatalogueInfo(**summary), 201 if new else 200)
 
     async def delete_catalogue(self, name: str) -> None:
@@ -67,6 +66,11 @@ class CatalogueHandlers:
 
     async def _delete(self, name: str, ids: list[str]) -> models.Changed:
         return models.Changed(**await self._gateway.write(self._administration.delete_items, name, ids))
+
+    def _catalogue(self, name: str, body: models.NewCatalogue) -> tuple[Catalogue, NDArray[np.float32]]:
+        ids, array = self._items(body, None)
+        mean = None if body.mean is None else vectors.vector(body.mean, array.shape[1], self._settings, "mean")
+        return Catalogue.new(name, ids, array, body.center, mean), array
 
     def _items(self, body: models.Items, dim: int | None) -> tuple[list[str], NDArray[np.float32]]:
         settings = self._settings

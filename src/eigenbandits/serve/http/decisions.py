@@ -39,7 +39,7 @@ class DecisionHandlers:
         return _response(row.answer())
 
     async def decide_batch(self, request: Request) -> Response:
-        """Choose in many decision sets at once, all or none."""
+        """Choose in many decision sets at once."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
             sets, name = await self._raw_sets(hosted, request, _whole(request.query_params.get("sets"), "sets"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ JSON, BINARY, PARQUET = "application/json", "application/octet-stream", "applica
 TEXT = "text/plain"
 # Beside the scopes of keys: an open endpoint needs no key, and any valid key will do for the other kind.
 OPEN, ANY_KEY = "open", "any"
+
+
+# Bytes of a body from which on reading it takes so long that it is done in a thread, where there is a way to.
+_LARGE = 64 * 2**10
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Endpoint:
         The model of the response, or the media type of one that is not JSON; None for an empty one.
     body, query
         The models of the request. Without a body hardly a byte is accepted.
+    parse
+        Reads a large body, in a thread, where the model itself would hold up other requests.
     limit
         The setting that bounds the size of the body.
     raw
@@ -58,6 +65,7 @@ class Endpoint:
     answer: type[BaseModel] | str | None = None
     body: type[BaseModel] | None = None
     query: type[BaseModel] | None = None
+    parse: Callable[[type[BaseModel], bytes], BaseModel] | None = None
     limit: str = "max_body_bytes"
     raw: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
@@ -73,7 +81,11 @@ class Endpoint:
             arguments["query"] = validated(self.query.model_validate, parameters)
         if self.body is not None:
             require_json(request)
-            arguments["body"] = validated(self.body.model_validate_json, await read_body(request))
+            content = await read_body(request)
+            if self.parse is not None and len(content) > _LARGE:
+                arguments["body"] = await asyncio.to_thread(self.parse, self.body, content)
+            else:
+                arguments["body"] = validated(self.body.model_validate_json, content)
         found = await self.handler(**arguments)
         return found if isinstance(found, Response) else json_response(found, self.statuses[0])
 

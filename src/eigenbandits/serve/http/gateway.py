@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.errors import Refusal, StorageError, invalid, unavailable
 from eigenbandits.serve.storage import Connection
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DecisionRow
 from eigenbandits.serve.writer.administration import Administration
-from eigenbandits.serve.writer.commands import Command, DecideCommand, RewardCommand, SentReward, Task
-from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.batch import parts
+from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, RewardCommand, SentReward, Task
+from eigenbandits.serve.writer.decision_sets import DecisionSet, InlineSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
-from eigenbandits.serve.writer.writer import Writer
+from eigenbandits.serve.writer.writer import BUDGET, Writer
 
 T = TypeVar("T")
 _MOST_READERS = 20
@@ -46,16 +47,62 @@ class Gateway:
     async def decide(
         self, hosted: HostedPolicy, sets: list[DecisionSet], requests: list[str | None]
     ) -> list[DecisionRow]:
-        """Have a policy choose in some decision sets, all or none of them."""
-        future: asyncio.Future[list[DecisionRow]] = asyncio.get_running_loop().create_future()
-        self._submit(DecideCommand(hosted.id, sets, requests, future))
-        return await self._wait(future)
+        """Have a policy choose in some decision sets.
+
+        Sets that would take long together are chosen in piece by piece, and other requests in between. The pieces are
+        committed one by one: should one fail, those before it have been decided.
+        """
+        if hosted.dim is None and len({one.array.shape[1] for one in sets if isinstance(one, InlineSet)}) > 1:
+            raise invalid(
+                "The actions have vectors of different lengths; expected equal ones.", "actions", "wrong_dimension"
+            )
+        costs = [hosted.cost_of(one) for one in sets]
+        if len(sets) > 1 and sum(costs) > 0.5 * self.settings.request_timeout:
+            message = (
+                f"This batch would take about {sum(costs):.0f} seconds, more than half of what a request may; send "
+                "fewer requests in it, or fewer items."
+            )
+            raise Refusal(413, "batch_too_costly", message, "requests")
+        return await self._pieces(
+            [
+                DecideCommand(hosted.id, sets[part], requests[part], self._future(), sum(costs[part]))
+                for part in parts(costs, BUDGET)
+            ]
+        )
 
     async def reward(self, hosted: HostedPolicy, rewards: list[SentReward]) -> Sequence[str | Refusal]:
         """Hand in rewards; return what became of each."""
-        future: asyncio.Future[list[str | Refusal]] = asyncio.get_running_loop().create_future()
-        self._submit(RewardCommand(hosted.id, rewards, future))
-        return await self._wait(future)
+        costs = [hosted.seconds_per_reward] * len(rewards)
+        return await self._pieces(
+            [RewardCommand(hosted.id, rewards[part], self._future(), sum(costs[part])) for part in parts(costs, BUDGET)]
+        )
+
+    @staticmethod
+    def _future() -> asyncio.Future[Any]:
+        return asyncio.get_running_loop().create_future()
+
+    async def _pieces(self, commands: Sequence[PolicyCommand]) -> list[Any]:
+        """Submit the pieces of a command one after the other, and return their results together."""
+        if len(commands) == 1:
+            self._submit(commands[0])
+            found: list[Any] = await self._wait(commands[0].future)
+            return found
+        results: list[Any] = []
+        try:
+            async with asyncio.timeout(self.settings.request_timeout):
+                self._submit(commands[0])
+                for command, following in zip(commands, [*commands[1:], None], strict=True):
+                    # Two at a time: while one is on its way to the disk, the next is chosen.
+                    if following is not None:
+                        self._submit(following)
+                    results += await command.future
+        except TimeoutError:
+            raise unavailable("this took too long") from None
+        finally:
+            # What nobody waits for any more is not carried out.
+            for command in commands:
+                command.future.cancel()
+        return results
 
     async def write(self, action: Callable[..., Any], *args: Any) -> Any:
         """Run a task in the writer's thread, in a transaction of its own, and return its result."""
@@ -69,7 +116,9 @@ class Gateway:
 
         Otherwise the writer would start on the first of them, and share a transaction with few.
         """
-        self.writer.refuse_unless_ready(len(self._gathered))
+        policy = 0 if isinstance(command, Task) else command.policy
+        gathered = sum(1 for one in self._gathered if not isinstance(one, Task) and one.policy == policy)
+        self.writer.refuse_unless_ready(policy, gathered)
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._hand_over)
         self._gathered.append(command)

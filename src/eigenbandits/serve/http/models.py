@@ -140,7 +140,7 @@ class Decide(Body):
 
 
 class DecideBatch(Body):
-    """Many decisions, all or none."""
+    """Many decisions."""
 
     requests: Annotated[list[Decide], Field(min_length=1)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from eigenbandits.serve.http import models as m
+from eigenbandits.serve.http import uploads
 from eigenbandits.serve.http.catalogues import CatalogueHandlers
 from eigenbandits.serve.http.decisions import DecisionHandlers
 from eigenbandits.serve.http.endpoint import ANY_KEY, BINARY, OPEN, PARQUET, TEXT, Endpoint
@@ -49,13 +50,14 @@ def routes(gateway: Gateway) -> list[Endpoint]:
         Endpoint("GET", "/v1/catalogues", ANY_KEY, catalogues.list_catalogues, m.Catalogues),
         Endpoint("GET", "/v1/catalogues/{name}", ANY_KEY, catalogues.get_catalogue, m.CatalogueInfo, errors=(404,)),
         Endpoint("PUT", "/v1/catalogues/{name}", "admin", catalogues.create_catalogue,
-                 m.CatalogueInfo, body=m.NewCatalogue, limit=_UPLOAD, statuses=(201, 200), errors=(404, 409)),
+                 m.CatalogueInfo, body=m.NewCatalogue, parse=uploads.read, limit=_UPLOAD,
+                 statuses=(201, 200), errors=(404, 409)),
         Endpoint("DELETE", "/v1/catalogues/{name}", "admin", catalogues.delete_catalogue,
                  statuses=(204,), errors=(404, 409)),
         Endpoint("GET", "/v1/catalogues/{name}/items", ANY_KEY, catalogues.list_items,
                  m.ItemPage, query=m.ItemsQuery, errors=(404,)),
         Endpoint("POST", "/v1/catalogues/{name}/items", "admin", catalogues.put_items,
-                 m.Changed, body=m.Items, limit=_UPLOAD, errors=(404, 409)),
+                 m.Changed, body=m.Items, parse=uploads.read, limit=_UPLOAD, errors=(404, 409)),
         Endpoint("POST", "/v1/catalogues/{name}/items/delete", "admin", catalogues.delete_items,
                  m.Changed, body=m.ItemIds, limit=_UPLOAD, errors=(404,)),
         Endpoint("DELETE", "/v1/catalogues/{name}/items/{item:path}", "admin", catalogues.delete_item,

@@ -45,19 +45,22 @@ def matrix(
     """
     if isinstance(value, str):
         return raw(_unbase64(value, field), dim, settings, field, most, largest)
-    if not isinstance(value, list) or not value:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        # Base64 of a large upload, read already.
+        return raw(value.view(np.uint8).data, dim, settings, field, most, largest)
+    if not isinstance(value, list | np.ndarray) or not len(value):
         raise invalid(f"{field} is empty or not a list; expected at least one vector.", field)
     most = settings.max_actions if most is None else most
     if len(value) > most:
         raise _too_many(len(value), most, field)
-    array = _numbers(value, field)
+    array = value if isinstance(value, np.ndarray) else _numbers(value, field)
     if array.ndim != 2:
         raise invalid(f"{field} is not a list of vectors of equal length; expected a list of lists of numbers.", field)
     return checked(array, dim, settings, field, largest)
 
 
 def raw(
-    body: bytes,
+    body: bytes | memoryview,
     dim: int | None,
     settings: Settings,
     field: str = "actions",

@@ -52,10 +52,9 @@ class Journal:
         return self._rows(schema.POLICIES, "ORDER BY id")
 
     def drop_policy(self, id_: int) -> None:
-        """Delete a policy and everything that belongs to it."""
-        for table in schema.OF_A_POLICY:
-            self.connection.execute(f"DELETE FROM {table.name} WHERE policy = ?", (id_,))
+        """Delete a policy; everything that belongs to it becomes garbage."""
         self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))
+        self.add_garbage("policy", id_)
 
     def move_heads(self, heads: Sequence[schema.PolicyRow]) -> None:
         """Write the heads of some policies' logs."""
@@ -65,6 +64,34 @@ class Journal:
     def move_pruned(self, policy: int, through: int) -> None:
         """Write how far a policy's decision sets have been pruned."""
         self.connection.execute("UPDATE policies SET pruned_through = ? WHERE id = ?", (through, policy))
+
+    # Garbage: rows of policies and catalogues that do not exist any more, or not yet. Ids are never used again, so
+    # nobody sees them, and they can be deleted some at a time.
+
+    def add_garbage(self, kind: str, id_: int) -> None:
+        """Note that the rows of a policy or a catalogue are to be deleted."""
+        self.connection.execute("INSERT INTO meta VALUES (?, '') ON CONFLICT DO NOTHING", (f"garbage {kind} {id_}",))
+
+    def keep_garbage(self, kind: str, id_: int) -> None:
+        """Note that these rows are not to be deleted after all."""
+        self.connection.execute("DELETE FROM meta WHERE name = ?", (f"garbage {kind} {id_}",))
+
+    def garbage(self) -> list[tuple[str, int]]:
+        """Return kind and id of everything whose rows are to be deleted."""
+        rows = self.connection.execute("SELECT name FROM meta WHERE name LIKE ?", ("garbage %",))
+        return [(kind, int(id_)) for kind, id_ in (row[0].split()[1:] for row in rows)]
+
+    def sweep(self, kind: str, id_: int, limit: int) -> bool:
+        """Delete some of these rows; return whether there are more."""
+        for table in schema.OF_A_POLICY if kind == "policy" else (schema.ITEMS,):
+            owner, column = table.key.split(", ")[:2]
+            some = f"SELECT {column} FROM {table.name} WHERE {owner} = ? ORDER BY {column} LIMIT ?"
+            if self.connection.execute(some, (id_, 1)):
+                sql = f"DELETE FROM {table.name} WHERE {owner} = ? AND {column} IN ({some})"
+                self.connection.execute(sql, (id_, id_, limit))
+                return True
+        self.keep_garbage(kind, id_)
+        return False
 
     # The log
 
@@ -144,9 +171,9 @@ class Journal:
         return self._rows(schema.CATALOGUES, "ORDER BY id")
 
     def drop_catalogue(self, id_: int) -> None:
-        """Delete a catalogue and its items."""
-        self.connection.execute("DELETE FROM items WHERE catalogue = ?", (id_,))
+        """Delete a catalogue; its items become garbage."""
         self.connection.execute("DELETE FROM catalogues WHERE id = ?", (id_,))
+        self.add_garbage("catalogue", id_)
 
     def items(self, catalogue: int) -> Iterator[schema.ItemRow]:
         """Yield the items of a catalogue, in the order of their slots."""
@@ -154,6 +181,11 @@ class Journal:
         while rows := self._rows(schema.ITEMS, sql, (catalogue, slot, _AT_ONCE)):
             yield from rows
             slot = rows[-1].slot
+
+    def drop_unfinished_items(self) -> None:
+        """Delete the items of uploads that were cut off: those of a version that their catalogue never reached."""
+        for row in self.catalogues():
+            self.connection.execute("DELETE FROM items WHERE catalogue = ? AND added > ?", (row.id, row.version))
 
     def remove_items(self, catalogue: int, version: int, slots: Sequence[int]) -> None:
         """Mark slots as empty from a version on, and move the catalogue to that version."""

@@ -59,6 +59,14 @@ class SqliteConnection(Connection):
         except sqlite3.Error as error:
             raise _failure(error) from error
 
+    def vacuum(self, pages: int) -> None:
+        """Give free pages back, outside of any transaction."""
+        try:
+            # As a script: of a statement without columns sqlite3 takes one step only, which is one page.
+            self._raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+        except sqlite3.Error as error:
+            raise _failure(error) from error
+
     def columns(self, table: str) -> set[str]:
         """Return the names of the columns."""
         return {row[1] for row in self.execute(f"PRAGMA table_info({table})")}
@@ -232,5 +240,6 @@ class SqliteDatabase(Database):
         """Give some free pages back to the operating system."""
         if connection.execute("PRAGMA freelist_count")[0][0] < _PAGES:
             return False
-        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})")
+        assert isinstance(connection, SqliteConnection)
+        connection.vacuum(_PAGES)
         return True

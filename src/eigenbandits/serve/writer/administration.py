@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.serve.errors import Refusal, invalid, unknown
+from eigenbandits.serve.errors import Refusal, invalid, unavailable, unknown
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer.batch import parts
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.policy_spec import PolicySpec
@@ -23,8 +24,12 @@ from eigenbandits.serve.writer.writer import Writer
 # Slots of a catalogue for each item that it may have: those of replaced and removed items are kept for the decisions
 # that were offered them.
 _SLOTS_PER_ITEM = 4
+# Items that are written in one transaction.
+_ITEMS_AT_ONCE = 500
 # What a task does to memory once its transaction is on disk; returns the result of the task.
 Publish = Callable[[], Any]
+# A task that is carried out in several transactions.
+Steps = Generator[None, None, Publish]
 
 
 class Administration:
@@ -64,7 +69,7 @@ class Administration:
         return publish
 
     def delete_policy(self, journal: Journal, name: str) -> Publish:
-        """Delete a policy with its log."""
+        """Delete a policy; the rows of its log are removed afterward, some at a time."""
         registry = self._registry
         gone = registry.broken[name].id if name in registry.broken else registry.policy(name).id
         journal.drop_policy(gone)
@@ -74,54 +79,56 @@ class Administration:
             registry.publish([one for one in registry.policies.values() if one.id != gone])
             self._writer.database.drop_snapshots(journal.connection, gone)
             self._writer.forget(gone, name)
+            self._writer.discard("policy", gone)
 
         return publish
 
     # Catalogues
 
-    def create_catalogue(
-        self,
-        journal: Journal,
-        name: str,
-        ids: list[str],
-        array: NDArray[np.float32],
-        center: str,
-        mean: NDArray[np.float32] | None,
-    ) -> Publish:
-        """Add a catalogue; the result is its summary and whether it is new."""
-        registry, dim = self._registry, array.shape[1]
-        if mean is None and center != "none":
-            if len(ids) < 2:
-                message = "The mean of fewer than two items says nothing; send more items, a mean, or center 'none'."
-                raise invalid(message, "mean")
-            mean = array.mean(axis=0, dtype=np.float64).astype(np.float32)
-        elif mean is None:
-            mean = np.zeros(dim, dtype=np.float32)
-        digest = _digest(ids, array, center, mean)
-        known = registry.catalogues.get(name)
-        if known is not None:
-            if known.digest == digest:
-                return lambda: (known.summary(), False)
-            message = f"There is another catalogue {name!r} already; change its items, or delete it first."
-            raise Refusal(409, "catalogue_exists", message, "name")
-        self._refuse_too_many("catalogues", len(registry.catalogues))
-        now = self._writer.clock.now()
-        row = schema.CatalogueRow(journal.new_id(), name, dim, center, mean.tobytes(), digest, 1, now)
-        journal.add(schema.CATALOGUES, [row])
-        created = Catalogue.of(row)
-        self._insert(journal, created, ids, array, created.version)
-        created.put(ids, array, created.version)
+    def create_catalogue(self, journal: Journal, created: Catalogue, vectors: NDArray[np.float32]) -> Steps:
+        """Add a catalogue that nobody has seen yet, with the vectors of its items; it is there after the last step.
+
+        The result is its summary and whether it is new.
+        """
+        registry = self._registry
+        if (known := self._known_catalogue(created)) is not None:
+            return partial(_as_it_is, known)
+        created.id, created.created_at = journal.new_id(), self._writer.clock.now()
+        # Until the last step these are rows that nobody needs, should that never come.
+        journal.add_garbage("catalogue", created.id)
+        done = False
+        try:
+            for part in _parts(len(vectors)):
+                self._insert(journal, created.id, 0, created.names, vectors, 1, part)
+                yield
+            if (known := self._known_catalogue(created)) is not None:
+                return partial(_as_it_is, known)
+            journal.add(schema.CATALOGUES, [created.row()])
+            journal.keep_garbage("catalogue", created.id)
+            done = True
+        finally:
+            if not done:
+                self._writer.discard("catalogue", created.id)
 
         def publish() -> tuple[dict[str, Any], bool]:
-            registry.catalogues = registry.catalogues | {name: created}
+            registry.catalogues = registry.catalogues | {created.name: created}
             return created.summary(), True
 
         return publish
 
-    def put_items(self, journal: Journal, name: str, ids: list[str], array: NDArray[np.float32]) -> Publish:
-        """Add items to a catalogue or replace them."""
+    def _known_catalogue(self, created: Catalogue) -> Catalogue | None:
+        """Return the catalogue of this name if it is the same; refuse if it is another, or if there are too many."""
+        known = self._registry.catalogues.get(created.name)
+        if known is None:
+            self._refuse_too_many("catalogues", len(self._registry.catalogues))
+        elif known.digest != created.digest:
+            message = f"There is another catalogue {created.name!r} already; change its items, or delete it first."
+            raise Refusal(409, "catalogue_exists", message, "name")
+        return known
+
+    def put_items(self, journal: Journal, name: str, ids: list[str], array: NDArray[np.float32]) -> Steps:
+        """Add items to a catalogue or replace them; all of them are there after the last step."""
         found = self._registry.catalogue(name)
-        version = found.version + 1
         held = found.held(ids)
         if len(found.slot_of) + len(ids) - len(held) > self._settings.max_items:
             message = f"The catalogue would have more than {self._settings.max_items} items; delete some first."
@@ -129,8 +136,21 @@ class Administration:
         if len(found.names) + len(ids) > _SLOTS_PER_ITEM * self._settings.max_items:
             message = "Too many items of this catalogue have been replaced or removed; create a new catalogue."
             raise Refusal(409, "too_many_items", message, "ids")
-        self._insert(journal, found, ids, array, version)
-        journal.remove_items(found.id, version, held)
+        self._refuse_if_busy(found)
+        version, start = found.version + 1, len(found.names)
+        found.busy = True
+        try:
+            for part in _parts(len(ids)):
+                self._insert(journal, found.id, start, ids, array, version, part)
+                if part.stop < len(ids):
+                    yield
+            journal.remove_items(found.id, version, held)
+        except BaseException:
+            # A refusal, or the end of the service. What was written is of a version that the catalogue never reaches.
+            self._writer.discard_items(found)
+            raise
+        finally:
+            found.busy = False
 
         def publish() -> dict[str, int]:
             found.put(ids, array, version)
@@ -141,6 +161,7 @@ class Administration:
     def delete_items(self, journal: Journal, name: str, ids: Sequence[str]) -> Publish:
         """Remove items from a catalogue; decisions that were offered them can still be rewarded."""
         found = self._registry.catalogue(name)
+        self._refuse_if_busy(found)
         for id_ in ids:
             if id_ not in found.slot_of:
                 raise unknown("item", id_[:100])
@@ -154,8 +175,9 @@ class Administration:
         return publish
 
     def delete_catalogue(self, journal: Journal, name: str) -> Publish:
-        """Delete a catalogue that no policy uses."""
+        """Delete a catalogue that no policy uses; the rows of its items are removed afterward, some at a time."""
         registry, found = self._registry, self._registry.catalogue(name)
+        self._refuse_if_busy(found)
         # By the rows: a policy that could not be rebuilt needs its catalogue, too.
         for row in journal.policies():
             if _catalogue_of(row) == name:
@@ -165,16 +187,28 @@ class Administration:
 
         def publish() -> None:
             registry.catalogues = {key: one for key, one in registry.catalogues.items() if key != name}
+            self._writer.discard("catalogue", found.id)
 
         return publish
 
     @staticmethod
+    def _refuse_if_busy(found: Catalogue) -> None:
+        if found.busy:
+            raise unavailable("items are being added to this catalogue")
+
+    @staticmethod
     def _insert(
-        journal: Journal, found: Catalogue, ids: Sequence[str], array: NDArray[np.float32], version: int
+        journal: Journal,
+        catalogue: int,
+        start: int,
+        ids: Sequence[str],
+        array: NDArray[np.float32],
+        version: int,
+        part: slice,
     ) -> None:
-        start = len(found.names)
         rows = [
-            schema.ItemRow(found.id, start + i, id_, version, None, array[i].tobytes()) for i, id_ in enumerate(ids)
+            schema.ItemRow(catalogue, start + i, ids[i], version, None, array[i].tobytes())
+            for i in range(part.start, part.stop)
         ]
         journal.add(schema.ITEMS, rows)
 
@@ -216,10 +250,9 @@ def _catalogue_of(row: schema.PolicyRow) -> str | None:
     return None
 
 
-def _digest(ids: Sequence[str], array: NDArray[np.float32], center: str, mean: NDArray[np.float32]) -> str:
-    digest = hashlib.sha256()
-    for part in (*ids, center):
-        digest.update(part.encode() + b"\0")
-    digest.update(array.tobytes())
-    digest.update(mean.tobytes())
-    return digest.hexdigest()
+def _as_it_is(known: Catalogue) -> tuple[dict[str, Any], bool]:
+    return known.summary(), False
+
+
+def _parts(count: int) -> Iterator[slice]:
+    return parts([1.0] * count, _ITEMS_AT_ONCE)

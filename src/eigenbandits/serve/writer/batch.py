@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import copy
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from eigenbandits.serve.errors import PolicyError, Refusal, StorageError, internal, invalid, unknown
+from eigenbandits.decision import Decision
+from eigenbandits.serve.errors import DamagedError, PolicyError, Refusal, damaged, internal, invalid, unknown
+from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import BUCKET, Journal
-from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, SentReward, resolve
+from eigenbandits.serve.writer.commands import (
+    Command,
+    DecideCommand,
+    PolicyCommand,
+    Result,
+    RewardCommand,
+    resolve,
+)
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.event_codec import decode_decision, encode_range, encode_rewards
+from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.outcomes import different_request, outcome, repeats, unknown_decision
 
+T = TypeVar("T")
+# The rows that a batch has gathered, by attribute.
+_ROWS = ("events", "decisions", "rewards", "history")
 # Numbers in the decision sets that are chosen in at once: enough to be quick, not so many that memory runs out.
 _AT_ONCE = 4_000_000
 
@@ -80,11 +95,37 @@ class Batch:
             self.touched.append(hosted)
             decides = [command for command in mine if isinstance(command, DecideCommand)]
             rewards = [command for command in mine if isinstance(command, RewardCommand)]
-            chosen = self._decide(hosted, decides) if decides else 0
-            learned, total = self._reward(hosted, rewards) if rewards else (0, 0.0)
+            chosen = self._unless_damaged(decides, self._decide, hosted, decides) or 0 if decides else 0
+            found = self._unless_damaged(rewards, self._reward, hosted, rewards) if rewards else None
+            learned, total = found or (0, 0.0)
             if chosen or learned:
                 self._move_head(hosted, chosen, learned, total, 0)
         self._before = ()
+
+    def _unless_damaged(self, commands: Sequence[PolicyCommand], action: Callable[..., T], *args: Any) -> T | None:
+        """Do something; where the log cannot be read, which shows before anything is changed, refuse its commands."""
+        try:
+            return action(*args)
+        except DamagedError as error:
+            log_event("the log is damaged", logging.ERROR, policy=commands[0].policy, reason=str(error))
+            self.results += [(command, damaged()) for command in commands]
+            return None
+
+    def copy(self) -> Batch:
+        """Return a batch with the same rows, to try them."""
+        made = copy.copy(self)
+        for name in (*_ROWS, "results"):
+            setattr(made, name, list(getattr(self, name)))
+        return made
+
+    def drop(self, policies: set[int]) -> list[Command]:
+        """Leave out everything that belongs to some policies; return the commands that get no result."""
+        for name in _ROWS:
+            setattr(self, name, [row for row in getattr(self, name) if row.policy not in policies])
+        self.heads = {id_: head for id_, head in self.heads.items() if id_ not in policies}
+        lost = [command for command, _ in self.results if getattr(command, "policy", 0) in policies]
+        self.results = [one for one in self.results if getattr(one[0], "policy", 0) not in policies]
+        return lost
 
     def expire(self, hosted: HostedPolicy, numbers: list[int], through: int) -> None:
         """End decisions whose time to live is over: with the default reward, or with none."""
@@ -100,7 +141,7 @@ class Batch:
             self._add_event(hosted, schema.EXPIRE, encode_rewards(numbers, [0.0] * len(numbers)))
             head.expired += len(numbers)
         elif reward is not None and numbers:
-            self._learn(hosted, numbers, [reward] * len(numbers), [])
+            self._learn(hosted, hosted.decisions(numbers, self._journal), numbers, [reward] * len(numbers), [])
             head.defaults += len(numbers)
         self._counts.append(lambda: self.metrics.rewards.labels(hosted.name, kind).inc(len(numbers)))
         self._move_head(hosted, 0, 0, 0.0, 0 if reward is None else len(numbers))
@@ -125,8 +166,9 @@ class Batch:
 
     def _decide(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> int:
         """Choose for some commands; return how many decisions are new."""
-        commands = self._with_same_dim(hosted, commands)
+        # Reading of the log comes first.
         known: dict[Any, schema.DecisionRow] = dict(self._known(hosted, commands))
+        commands = self._with_same_dim(hosted, commands)
         # Sets to choose in, by request id or a key of their own: a request id that comes twice is chosen for once.
         fresh: dict[Any, tuple[DecisionSet, str | None]] = {}
         keys: list[list[Any]] = []
@@ -136,10 +178,10 @@ class Batch:
             mine = [(command, i) if request is None else request for i, (_, request) in enumerate(pairs)]
             new = {key: pair for key, pair in zip(mine, pairs, strict=True) if key not in known and key not in fresh}
             if not all(
-                _repeats(hosted, pair, known.get(key), (fresh | new).get(key))
+                repeats(hosted, pair, known.get(key), (fresh | new).get(key))
                 for key, pair in zip(mine, pairs, strict=True)
             ):
-                self.results.append((command, _different_request()))
+                self.results.append((command, different_request()))
                 continue
             fresh |= new
             keys.append(mine)
@@ -184,7 +226,7 @@ class Batch:
         requests: list[str | None],
     ) -> list[schema.DecisionRow]:
         rows: list[schema.DecisionRow] = []
-        for part in parts([one.size(hosted.catalogue) * (hosted.dim or 1) for one in sets]):
+        for part in parts([one.numbers(hosted.catalogue) for one in sets], _AT_ONCE):
             started = time.perf_counter()
             arrays = [one.actions(hosted.catalogue) for one in sets[part]]
             try:
@@ -193,7 +235,9 @@ class Batch:
                 raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError(commands, internal()) from error
-            self.metrics.choose_seconds.observe(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            hosted.note_choices(seconds, sum(array.size for array in arrays))
+            self.metrics.choose_seconds.observe(seconds)
             first = hosted.head.number + 1
             for decision_set, decision, request in zip(sets[part], decisions, requests[part], strict=True):
                 row = hosted.row(decision_set, decision, request, self.now, self.epoch)
@@ -218,6 +262,7 @@ class Batch:
         origins = self._journal.origins_of(hosted.id, absent) if absent else {}
         fresh: dict[int, float] = {}
         counts = {"learned": 0, "repeated": 0, "refused": 0}
+        outcomes: list[Result] = []
         for command in commands:
             results: list[str | Refusal] = []
             for sent in command.rewards:
@@ -225,18 +270,21 @@ class Batch:
                 origin = origins.get(sent.number) if held is None else (held.epoch, held.arm)
                 result: str | Refusal
                 if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
-                    result = _unknown(hosted, sent, origin)
+                    result = unknown_decision(hosted, sent, origin)
                 else:
-                    result = _outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
+                    result = outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
                     fresh[sent.number] = sent.reward
                 results.append(result)
                 counts["refused" if isinstance(result, Refusal) else result] += 1
-            self.results.append((command, results))
+            outcomes.append((command, results))
         if fresh:
-            self._learn(hosted, list(fresh), list(fresh.values()), commands)
+            # All reading of the log comes first.
+            decisions = hosted.decisions(list(fresh), self._journal)
+            self._learn(hosted, decisions, list(fresh), list(fresh.values()), commands)
             self._add_rewards(hosted, fresh, schema.GIVEN)
             hosted.head.rewards += len(fresh)
+        self.results += outcomes
 
         def count() -> None:
             self.metrics.count_rewards(hosted.name, counts)
@@ -253,17 +301,24 @@ class Batch:
         return found
 
     def _learn(
-        self, hosted: HostedPolicy, numbers: list[int], rewards: list[float], commands: Sequence[RewardCommand]
+        self,
+        hosted: HostedPolicy,
+        decisions: Sequence[Decision],
+        numbers: list[int],
+        rewards: list[float],
+        commands: Sequence[RewardCommand],
     ) -> None:
         started = time.perf_counter()
         try:
-            hosted.learn(hosted.take(numbers, self._journal), rewards)
-        except StorageError:
-            raise
+            hosted.learn(decisions, rewards)
+            for number in numbers:
+                hosted.drop(number)
         except Exception as error:
             raise PolicyError(commands, internal()) from error
         self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
-        self.metrics.learn_seconds.observe(time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        hosted.note_rewards(seconds, len(numbers))
+        self.metrics.learn_seconds.observe(seconds)
 
     # Writing
 
@@ -290,55 +345,19 @@ class Batch:
             done.clear()
 
 
-def _repeats(
-    hosted: HostedPolicy,
-    pair: tuple[DecisionSet, str | None],
-    known: schema.DecisionRow | None,
-    fresh: tuple[DecisionSet, str | None] | None,
-) -> bool:
-    """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
-    decision_set = pair[0]
-    if known is not None:
-        return decision_set.repeats(decode_decision(known.content)[0], known.index, hosted.catalogue)
-    return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
+def parts(sizes: Sequence[float], most: float) -> Iterator[slice]:
+    """Cut something, given the size of each piece of it, into runs whose sizes add up to `most` or less, if they can.
 
-
-def _different_request() -> Refusal:
-    message = "There is a decision under this request id already, for another body; choose a new id for a new request."
-    return Refusal(409, "different_request", message, "request")
-
-
-def _unknown(hosted: HostedPolicy, sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
-    """Return the refusal of a reward whose decision is not in the log."""
-    if origin is None or sent.number > hosted.committed:
-        return unknown("decision", sent.id)
-    message = (
-        f"The decision {sent.id!r} is not in the log, which has another one under its number: the database was "
-        "restored from a backup that is older than the decision. Its reward cannot be learned; drop it."
-    )
-    return Refusal(409, "other_epoch", message, "decision")
-
-
-def _outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
-    """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
-    if ended is None and fresh is None:
-        return "learned"
-    if reward == (fresh if ended is None else ended.reward):
-        return "repeated"
-    if ended is None or ended.kind == schema.GIVEN:
-        message = "This decision has a different reward already; the first one stands."
-        return Refusal(409, "different_reward", message, "reward")
-    message = "The time to live of this decision is over; send rewards sooner, or give the policy a longer one."
-    return Refusal(409, "expired", message, "decision")
-
-
-def parts(sizes: Sequence[int]) -> Iterator[slice]:
-    """Cut decision sets, given how many numbers are in each, into runs that fit into memory."""
-    start = total = 0
+    Examples
+    --------
+    >>> list(parts([2, 2, 5, 1], 4))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    start, total = 0, 0.0
     for i, size in enumerate(sizes):
-        if total and total + size > _AT_ONCE:
+        if i > start and total + size > most:
             yield slice(start, i)
-            start, total = i, 0
+            start, total = i, 0.0
         total += size
     if start < len(sizes):
         yield slice(start, len(sizes))

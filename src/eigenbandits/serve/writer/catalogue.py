@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,8 @@ class Catalogue:
     centered: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
     added: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     removed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # Whether items are being added in several steps.
+    busy: bool = False
     _sorted: tuple[dict[str, int], list[str]] | None = None
 
     @classmethod
@@ -56,6 +59,32 @@ class Catalogue:
         """Return the catalogue of a row, without items."""
         mean = np.frombuffer(row.mean, dtype="<f4")
         return cls(row.id, row.name, row.dim, row.center, mean, row.digest, row.created_at, row.version)
+
+    @classmethod
+    def new(cls, name: str, ids: Sequence[str], vectors: Vectors, center: str, mean: Vectors | None) -> Catalogue:
+        """Return a catalogue that is not in the database yet; it has no id. May run in any thread."""
+        if mean is None and center != "none":
+            if len(ids) < 2:
+                message = "The mean of fewer than two items says nothing; send more items, a mean, or center 'none'."
+                raise invalid(message, "mean")
+            mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        elif mean is None:
+            mean = np.zeros(vectors.shape[1], dtype=np.float32)
+        digest = hashlib.sha256()
+        for start in range(0, len(ids), 1000):
+            digest.update(b"".join(id_.encode() + b"\0" for id_ in ids[start : start + 1000]))
+        digest.update(center.encode() + b"\0")
+        digest.update(vectors.data)
+        digest.update(mean.data)
+        made = cls(0, name, vectors.shape[1], center, mean, digest.hexdigest(), 0.0)
+        made.put(ids, vectors, 1)
+        return made
+
+    def row(self) -> CatalogueRow:
+        """Return its row."""
+        return CatalogueRow(
+            self.id, self.name, self.dim, self.center, self.mean.tobytes(), self.digest, self.version, self.created_at
+        )
 
     def slots_of(self, ids: Sequence[Any]) -> Slots:
         """Return the slots of items by their ids."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +22,8 @@ class DecideCommand:
     sets: list[DecisionSet]
     requests: list[str | None]
     future: asyncio.Future[Any]
+    # The seconds that it is estimated to take.
+    cost: float = 0.0
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,14 +43,21 @@ class RewardCommand:
     policy: int
     rewards: list[SentReward]
     future: asyncio.Future[Any]
+    cost: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """Anything else that only the writer may do, in a transaction of its own."""
+    """Anything else that only the writer may do, in a transaction of its own.
+
+    An action that would take long returns an iterator, of which each step is a transaction; other commands are carried
+    out between two steps.
+    """
 
     action: Callable[[Journal], Any]
     future: Future[Any] = field(default_factory=Future)
+    cost: float = 0.005
+    steps: Iterator[None] | None = None
 
 
 PolicyCommand = DecideCommand | RewardCommand

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from eigenbandits.serve.errors import StorageError, unavailable
+from eigenbandits.serve.errors import DamagedError, StorageError, damaged, unavailable
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import Database
@@ -17,6 +17,10 @@ from eigenbandits.serve.writer.commands import reject
 NO_STORAGE = "its storage is not available or full"
 # Batches that may wait for the disk; beyond that the writer waits before it makes more.
 _DEPTH = 8
+
+
+class _NotForGood(Exception):  # noqa: N818 - never leaves this module
+    """Ends a transaction that was only tried."""
 
 
 class Committer:
@@ -35,6 +39,8 @@ class Committer:
         self._journal: Journal | None = None
         self._error: Exception | None = None
         self._failed: list[Batch] = []
+        # Policies whose rows could not be written while those of others could.
+        self._damaged: set[int] = set()
         self._closing = False
         self._started: float | None = None
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -65,6 +71,15 @@ class Committer:
     def failed(self) -> bool:
         """Whether a batch failed, so that nothing is written until the next start."""
         return self._error is not None
+
+    @property
+    def damaged(self) -> set[int]:
+        """The policies whose part of the database is damaged; nothing of them is written until `readmit`."""
+        return set(self._damaged)
+
+    def readmit(self, policies: set[int]) -> None:
+        """Write what belongs to some policies again, whose memory is what the log says."""
+        self._damaged -= policies
 
     def busy_for(self) -> float:
         """Return the seconds that the current transaction has taken so far."""
@@ -117,12 +132,48 @@ class Committer:
                 self._writing = []
                 self._changed.notify_all()
 
+    def _write(self, batches: list[Batch]) -> None:
+        assert self._journal is not None
+        with self._journal.connection.transaction():
+            Batch.write(batches, self._journal)
+
+    def _drop_damaged(self, batches: list[Batch]) -> None:
+        if self._damaged:
+            for batch in batches:
+                reject(batch.drop(self._damaged), damaged())
+
+    def _culprits(self, batches: list[Batch]) -> set[int]:
+        """Return the policies whose rows cannot be written even alone; nothing is."""
+        assert self._journal is not None
+        found = set()
+        for id_ in {id_ for batch in batches for id_ in batch.heads}:
+            others = {other for batch in batches for other in batch.heads} - {id_}
+            alone = [batch.copy() for batch in batches]
+            for batch in alone:
+                batch.drop(others)
+            try:
+                with self._journal.connection.transaction():
+                    Batch.write(alone, self._journal)
+                    raise _NotForGood
+            except _NotForGood:
+                continue
+            except DamagedError:
+                found.add(id_)
+        return found
+
     def _commit(self, batches: list[Batch]) -> Exception | None:
         assert self._journal is not None
         started = time.perf_counter()
         try:
-            with self._journal.connection.transaction():
-                Batch.write(batches, self._journal)
+            self._drop_damaged(batches)
+            try:
+                self._write(batches)
+            except DamagedError as error:
+                # One policy, or some, are to blame; the others must not suffer for it.
+                log_event("the database is damaged", logging.ERROR, reason=str(error))
+                self._damaged |= self._culprits(batches)
+                self._drop_damaged(batches)
+                self._write(batches)
             self._metrics.commit_seconds.observe(time.perf_counter() - started)
             for batch in batches:
                 batch.acknowledge()

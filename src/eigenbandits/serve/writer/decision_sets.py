@@ -27,6 +27,10 @@ class InlineSet:
         """Return K."""
         return len(self.array)
 
+    def numbers(self, catalogue: Catalogue | None) -> int:
+        """Return about how many numbers there are in all vectors."""
+        return self.array.size
+
     def actions(self, catalogue: Catalogue | None) -> NDArray[Any]:
         """Return the vectors (K, d)."""
         return self.array
@@ -68,6 +72,11 @@ class CatalogueSet:
     def size(self, catalogue: Catalogue | None) -> int:
         """Return K."""
         return len(self._slots(catalogue)[1])
+
+    def numbers(self, catalogue: Catalogue | None) -> int:
+        """Return about how many numbers there are in all vectors."""
+        assert catalogue is not None
+        return catalogue.dim * len(catalogue.slot_of if self.slots is None else self.slots)
 
     def actions(self, catalogue: Catalogue | None) -> NDArray[Any]:
         """Return the vectors (K, d)."""

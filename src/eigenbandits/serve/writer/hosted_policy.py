@@ -81,6 +81,9 @@ class HostedPolicy:
         # Whether the policy may have done what the log does not know.
         self.dirty = False
         self.resumed = Resumption(0, 0.0, False)
+        # Estimates from what recent choices and rewards took: seconds for each number in a decision set, and for each
+        # reward. They start high: a batch that is cut too small costs little.
+        self.seconds_per_number, self.seconds_per_reward = 1e-8, 1e-3
         self.recent: deque[float] = deque(maxlen=1000)
         self._open: OrderedDict[int, OpenDecision] = OrderedDict()
 
@@ -90,6 +93,18 @@ class HostedPolicy:
         if self.catalogue is not None:
             return self.catalogue.dim
         return self.policy.dim if self.spec.dim is None else self.spec.dim
+
+    def cost_of(self, decision_set: DecisionSet) -> float:
+        """Return the seconds that a choice is estimated to take."""
+        return self.seconds_per_number * decision_set.numbers(self.catalogue)
+
+    def note_choices(self, seconds: float, numbers: int) -> None:
+        """Take note of how long it took to choose in sets with so many numbers."""
+        self.seconds_per_number += 0.1 * (seconds / max(numbers, 1) - self.seconds_per_number)
+
+    def note_rewards(self, seconds: float, count: int) -> None:
+        """Take note of how long it took to learn so many rewards."""
+        self.seconds_per_reward += 0.1 * (seconds / max(count, 1) - self.seconds_per_reward)
 
     # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
     # arguments in their order, leads to the same state again.
@@ -173,16 +188,15 @@ class HostedPolicy:
         return self._open.get(number)
 
     def drop(self, number: int) -> None:
-        """Drop an open decision that will not be learned from."""
+        """Drop a decision that is open no more."""
         self._open.pop(number, None)
 
-    def take(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
-        """Remove open decisions and return them, from memory or from the log."""
+    def decisions(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
+        """Return open decisions, from memory or from the log."""
         missing = [number for number in numbers if number not in self._open]
         rows = journal.decisions_of(self.id, missing) if missing else {}
         return [
-            self._open.pop(number).decision if number in self._open else self.decision(rows[number])
-            for number in numbers
+            self._open[number].decision if number in self._open else self.decision(rows[number]) for number in numbers
         ]
 
     # Replay
@@ -203,10 +217,9 @@ class HostedPolicy:
             numbers, rewards = codec.decode_rewards(event.content)
             self.since_snapshot += len(numbers)
             if event.kind == LEARN:
-                self.learn(self.take(numbers, journal), rewards)
-            else:
-                for number in numbers:
-                    self.drop(number)
+                self.learn(self.decisions(numbers, journal), rewards)
+            for number in numbers:
+                self.drop(number)
         return different
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:

@@ -15,6 +15,7 @@ from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DECIDE
 from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.recovery import pack_snapshot
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from eigenbandits.serve.writer.writer import Writer
 
 # Seconds between two rounds of each duty.
-_EVERY = {"keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
+_EVERY = {"shrink": 60.0, "keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
 # Decisions that expire, or are pruned, in one transaction, so that requests never wait long.
 _AT_ONCE = 200
+# Seconds that deleting garbage may keep requests waiting, at once; the number of rows follows from it.
+_SWEEP, _FEWEST, _MOST = 0.01, 10, 5000
 
 
 class Maintenance:
@@ -36,6 +39,11 @@ class Maintenance:
         # How often it was looked for decisions that are over.
         self.rounds = 0
         self._next = dict.fromkeys(_EVERY, 0.0)
+        # Kind and id of what was deleted and still has rows, and how many rows are deleted at once.
+        self.garbage: list[tuple[str, int]] = []
+        self.unfinished: list[Catalogue] = []
+        self._rows = _AT_ONCE
+        self._shrinking = False
         self._storing: Future[None] | None = None
         self._checkpointing: Future[None] | None = None
         # For each policy: when its last snapshot was taken, the positions of the last two that were stored, and when
@@ -44,9 +52,21 @@ class Maintenance:
         self._stored: dict[int, list[int]] = {}
         self._expiry: dict[int, float] = {}
 
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to do that should not wait for the next round."""
+        return bool(self.garbage) or self._shrinking
+
     def run(self, journal: Journal) -> None:
         """Do what is due."""
         writer, now = self._writer, time.monotonic()
+        if self.unfinished:
+            self.unfinished.clear()
+            writer.write(lambda journal: journal.drop_unfinished_items())
+        if self.garbage:
+            self._sweep()
+        elif self._shrinking or self._due("shrink", now):
+            self._shrinking = writer.between(writer.database.shrink)
         if self._due("keys", now):
             writer.reload_keys()
             self._watch_clock()
@@ -88,6 +108,17 @@ class Maintenance:
             self._writer.metrics.clock_jumps.inc()
             message = "the wall clock jumped; times to live follow real time"
             log_event(message, logging.WARNING, seconds=round(jump, 1))
+
+    def _sweep(self) -> None:
+        """Delete some rows of what was deleted as a whole; the number of rows follows the time that it takes."""
+        kind, id_ = self.garbage[0]
+        started = time.perf_counter()
+        more = self._writer.write(lambda journal: journal.sweep(kind, id_, self._rows))
+        factor = min(2.0, max(0.5, _SWEEP / max(time.perf_counter() - started, 1e-6)))
+        self._rows = min(_MOST, max(_FEWEST, int(factor * self._rows)))
+        if not more:
+            self.garbage.pop(0)
+            self._next["shrink"] = 0.0
 
     def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
         """End the decisions of a policy whose time to live is over."""

@@ -46,7 +46,9 @@ def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
         try:
             catalogue = Catalogue.of(row)
             for item in journal.items(row.id):
-                catalogue.load(item)
+                # Later ones are of an upload that goes on, or was cut off.
+                if item.added <= row.version:
+                    catalogue.load(item)
         except (ValueError, IndexError, DamagedError) as error:
             log_event("catalogue left out", logging.ERROR, catalogue=row.name, reason=str(error))
             continue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -20,19 +20,21 @@ from eigenbandits.serve.keys import KeyRing
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.settings import Settings
-from eigenbandits.serve.storage import Database
+from eigenbandits.serve.storage import Connection, Database
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import PolicyRow, new_epoch
 from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.command_queue import CommandQueue
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
 from eigenbandits.serve.writer.committer import NO_STORAGE, Committer
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.maintenance import Maintenance
 from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
 
-# Commands in one batch; more wait for the next one.
-_LARGEST_BATCH = 256
+# Commands in one batch, and the seconds that they may take together by estimate; more wait for the next one.
+_LARGEST_BATCH, BUDGET = 256, 0.02
 # Seconds between two rounds of maintenance without traffic, and between two attempts to reach a lost database.
 _TICK, _RETRY = 0.2, 0.5
 # How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer and the
@@ -82,7 +84,7 @@ class Writer:
         self._resumed: dict[int, Resumption] = {}
         self._state = _STARTING
         self._last_step = time.monotonic()
-        self._queue: SimpleQueue[Command] = SimpleQueue()
+        self._queue = CommandQueue()
         self._stopping = threading.Event()
         self._opened = threading.Event()
         self._reading: Journal | None = None
@@ -104,17 +106,16 @@ class Writer:
         quiet = max(time.monotonic() - self._last_step - _TICK, self._committer.busy_for())
         return ["its storage does not answer"] if quiet > _QUIET else []
 
-    def refuse_unless_ready(self, submitting: int = 0) -> None:
-        """Refuse a command that cannot be taken now, beside those that are about to be submitted."""
+    def refuse_unless_ready(self, policy: int = 0, submitting: int = 0) -> None:
+        """Refuse a command that cannot be taken now, beside those for its policy that are about to be submitted."""
         for reason in self.reasons:
             raise unavailable(reason)
-        if self._queue.qsize() + submitting >= self.settings.max_waiting:
+        if self._queue.waiting(policy) + submitting >= self.settings.max_waiting:
             raise unavailable("too many requests are waiting")
 
     def submit(self, *commands: Command) -> None:
         """Put commands into the queue."""
-        for command in commands:
-            self._queue.put(command)
+        self._queue.put(commands)
 
     # Start and stop
 
@@ -141,7 +142,7 @@ class Writer:
         # A task that nobody waits for wakes the thread.
         wake = Task(lambda journal: None)
         wake.future.cancel()
-        self._queue.put(wake)
+        self._queue.put([wake])
         # With a limit: a database that hangs must not keep the process from ending. What was acknowledged is safe.
         self._thread.join(_PATIENCE)
         if self._thread.is_alive():
@@ -178,13 +179,20 @@ class Writer:
         self.metrics.ready.set(0)
         log_event("storage failed", logging.ERROR, reason=str(error))
         self._close()
-        reject(self._take(), unavailable(NO_STORAGE))
+        self._reject_waiting(NO_STORAGE)
         self._opened.set()
         self.loaded.set()
         if self.failure is None:
             self._stopping.wait(_RETRY)
         # Those that were submitted before the state had changed.
-        reject(self._take(), unavailable(NO_STORAGE))
+        self._reject_waiting(NO_STORAGE)
+
+    def _reject_waiting(self, reason: str) -> None:
+        while commands := self._take():
+            for command in commands:
+                if isinstance(command, Task):
+                    _close(command)
+            reject(commands, unavailable(reason))
 
     def _close(self) -> None:
         for batch in self._committer.abort():
@@ -204,7 +212,7 @@ class Writer:
                 self._maintenance.take_last_snapshots()
         except StorageError as error:
             log_event("storage failed", logging.ERROR, reason=str(error))
-        reject(self._take(), unavailable(_STOPPING))
+        self._reject_waiting(_STOPPING)
         self._close()
 
     # The database, opened or opened again
@@ -232,6 +240,8 @@ class Writer:
                 hosted.catalogue = self.registry.catalogues[hosted.spec.catalogue]
         # It may be possible to read from it but not to write, as on a full disk.
         self.write(lambda journal: journal.try_writing())
+        self.write(lambda journal: journal.drop_unfinished_items())
+        self._maintenance.garbage = journal.garbage()
         if not self._stopping.is_set():
             self._last_step = time.monotonic()
             self._state = ""
@@ -279,6 +289,14 @@ class Writer:
         self._maintenance.forget(policy)
         self.metrics.forget(name)
 
+    def discard(self, kind: str, id_: int) -> None:
+        """Have the rows of a policy or a catalogue that was deleted removed, some at a time."""
+        self._maintenance.garbage.append((kind, id_))
+
+    def discard_items(self, catalogue: Catalogue) -> None:
+        """Have the items of a version that a catalogue never reached removed."""
+        self._maintenance.unfinished.append(catalogue)
+
     def reload_keys(self) -> None:
         """Read the keys from the database, where the command line may have changed them."""
         assert self._reading is not None
@@ -288,24 +306,26 @@ class Writer:
 
     def _step(self) -> None:
         self._last_step = time.monotonic()
-        commands = self._take(_TICK)
+        commands = self._take(0.001 if self._maintenance.busy else _TICK, BUDGET)
         if commands:
             self._apply(commands)
         else:
             # A batch that failed must be noticed even without traffic.
             self._committer.in_flight()
+        damaged = self._committer.damaged
+        if damaged:
+            # Their memory is ahead of the log.
+            self._reload([hosted for hosted in self.registry.policies.values() if hosted.id in damaged])
+            self._committer.readmit(damaged)
         assert self._reading is not None
         self._maintenance.run(self._reading)
 
-    def _take(self, wait: float = 0.0) -> list[Command]:
-        """Return the waiting commands, without those whose callers have given up."""
-        commands: list[Command] = []
-        try:
-            commands.append(self._queue.get(timeout=wait) if wait else self._queue.get_nowait())
-            while len(commands) < _LARGEST_BATCH:
-                commands.append(self._queue.get_nowait())
-        except Empty:
-            pass
+    def _take(self, wait: float = 0.0, budget: float = math.inf) -> list[Command]:
+        """Return waiting commands, without those whose callers have given up."""
+        commands = self._queue.take(wait, _LARGEST_BATCH, budget)
+        for command in commands:
+            if isinstance(command, Task) and command.steps is not None and command.future.done():
+                _close(command)
         return [command for command in commands if not command.future.done()]
 
     def _apply(self, commands: Sequence[Command]) -> None:
@@ -327,8 +347,13 @@ class Writer:
 
     def _apply_task(self, task: Task) -> None:
         try:
-            result = self.write(task.action)
+            result = self.write(lambda journal: _advance(task, journal))
+            if task.steps is not None and result is task:
+                # The rest follows after commands that are waiting.
+                self._queue.put([task])
+                return
         except StorageError:
+            _close(task)
             raise
         except Refusal as refusal:
             result = refusal
@@ -373,7 +398,7 @@ class Writer:
                 hosted.dirty = True
             reject((command for command, _ in batch.results), unavailable(NO_STORAGE))
             raise
-        self.metrics.queue_length.set(self._queue.qsize())
+        self.metrics.queue_length.set(len(self._queue))
         return None
 
     def flush(self) -> None:
@@ -385,7 +410,16 @@ class Writer:
         assert self._writing is not None
         self.flush()
         with self._writing.connection.transaction():
-            return action(self._writing)
+            result = action(self._writing)
+        # Deletions and uploads may write much.
+        self.database.finish_checkpoint(self._writing.connection)
+        return result
+
+    def between(self, action: Callable[[Connection], Any]) -> Any:
+        """Run something on the connection that writes, with nothing in flight and outside of any transaction."""
+        assert self._writing is not None
+        self.flush()
+        return action(self._writing.connection)
 
     def _reload(self, touched: Sequence[HostedPolicy]) -> None:
         """Load policies again that may have done what the log does not know."""
@@ -396,3 +430,23 @@ class Writer:
         wanted = {hosted.id for hosted in touched}
         fresh = self._load([row for row in self._reading.policies() if row.id in wanted])
         self.registry.publish([one for one in self.registry.policies.values() if one.id not in wanted] + fresh)
+
+
+def _advance(task: Task, journal: Journal) -> Any:
+    """Carry out a task or the next of its steps; return the task itself while there are more."""
+    if task.steps is None:
+        result = task.action(journal)
+        if not isinstance(result, Iterator):
+            return result
+        task.steps = result
+    try:
+        next(task.steps)
+    except StopIteration as end:
+        return end.value
+    return task
+
+
+def _close(task: Task) -> None:
+    """Give up a task of which some steps have been carried out; what they have written is removed later."""
+    if isinstance(task.steps, Generator):
+        task.steps.close()

@@ -1,0 +1,53 @@
+"""Outcomes: what becomes of a request id that comes again, and of a reward."""
+
+from __future__ import annotations
+
+from eigenbandits.serve.errors import Refusal, unknown
+from eigenbandits.serve.storage import schema
+from eigenbandits.serve.writer.commands import SentReward
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.event_codec import decode_decision
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+
+
+def repeats(
+    hosted: HostedPolicy,
+    pair: tuple[DecisionSet, str | None],
+    known: schema.DecisionRow | None,
+    fresh: tuple[DecisionSet, str | None] | None,
+) -> bool:
+    """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
+    decision_set = pair[0]
+    if known is not None:
+        return decision_set.repeats(decode_decision(known.content)[0], known.index, hosted.catalogue)
+    return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
+
+
+def different_request() -> Refusal:
+    """Return the refusal of a request id that was used for another body."""
+    message = "There is a decision under this request id already, for another body; choose a new id for a new request."
+    return Refusal(409, "different_request", message, "request")
+
+
+def unknown_decision(hosted: HostedPolicy, sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
+    """Return the refusal of a reward whose decision is not in the log."""
+    if origin is None or sent.number > hosted.committed:
+        return unknown("decision", sent.id)
+    message = (
+        f"The decision {sent.id!r} is not in the log, which has another one under its number: the database was "
+        "restored from a backup that is older than the decision. Its reward cannot be learned; drop it."
+    )
+    return Refusal(409, "other_epoch", message, "decision")
+
+
+def outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
+    """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
+    if ended is None and fresh is None:
+        return "learned"
+    if reward == (fresh if ended is None else ended.reward):
+        return "repeated"
+    if ended is None or ended.kind == schema.GIVEN:
+        message = "This decision has a different reward already; the first one stands."
+        return Refusal(409, "different_reward", message, "reward")
+    message = "The time to live of this decision is over; send rewards sooner, or give the policy a longer one."
+    return Refusal(409, "expired", message, "decision")
