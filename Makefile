@@ -11,7 +11,7 @@ export MKL_NUM_THREADS := 1
 # The theme advertises its successor on every build.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench dist clean
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make format  let ruff rewrite the code"
 	@echo "make docs    the documentation site, in site/"
 	@echo "make bench   time, memory and regret beside other libraries; see benchmarks/README.md"
+	@echo "make dist    the source archive and the wheel, in dist/, checked where nothing of the repository is"
 	@echo "make clean   remove everything that the targets made"
 
 $(BIN)/python:
@@ -61,6 +62,17 @@ docs: $(VENV)/.installed-test
 # An environment of its own: the peers' dependencies stay out of ours. `make bench BENCH=--quick` takes two minutes.
 bench:
 	$(PYTHON) benchmarks/run.py $(BENCH)
+
+# The wheel is built from the source archive, so that the archive is known to be complete.
+dist:
+	rm -rf dist
+	$(PYTHON) -m venv dist/tools
+	dist/tools/bin/pip --disable-pip-version-check install --quiet build twine
+	dist/tools/bin/python -m build --outdir dist .
+	dist/tools/bin/twine check --strict dist/*.tar.gz dist/*.whl
+	$(PYTHON) -m venv dist/check
+	dist/check/bin/pip --disable-pip-version-check install --quiet dist/*.whl
+	cd dist/check && bin/python ../../scripts/check_distribution.py ..
 
 clean:
 	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

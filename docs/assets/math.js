@@ -16,6 +16,10 @@
         element.setAttribute("aria-label", "formula");
       }
     });
+    // The theme gives the dialog of its search no name.
+    document.querySelectorAll("[data-md-component=search][role=dialog]").forEach(function (element) {
+      element.setAttribute("aria-label", "Search");
+    });
     // So must a table or a block of code that is wider than the screen.
     document.querySelectorAll(".md-typeset__scrollwrap, .highlight pre > code").forEach(function (element) {
       element.tabIndex = 0;

@@ -36,6 +36,7 @@ def app() -> typer.Typer:
         run,
         scorer,
         translate,
+        version,
     )
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
@@ -46,6 +47,7 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
+    made.callback()(version.options)
     made.command("demo")(demo.command)
     made.command("audit")(audit.command)
     made.command("compare")(compare.command)
