@@ -2,9 +2,9 @@
 
 import numpy as np
 from tests.checks.play import assert_same, decision_sets, play
-from tests.checks.test_bad_input import assert_refused
 
 from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.testing.play import assert_refused
 
 REFUSING = {"Sketched", "MixtureSet", "FixedModel"}
 TURN = np.linalg.qr(np.random.default_rng(4).standard_normal((6, 6)))[0][:, :5]
