@@ -26,7 +26,11 @@ class Metrics:
         self.decisions = self._counter("decisions", "Decisions made.", "policy")
         self.rewards = self._counter("rewards", "Rewards, by outcome.", "policy", "outcome")
         self.pending = self._gauge("pending_decisions", "Decisions that wait for their reward.", "policy")
-        self.reward_mean = self._gauge("reward_mean", "Mean of the last 1,000 rewards.", "policy")
+        self.reward_mean = self._gauge(
+            "reward_mean",
+            "Mean reward of the last 1,000, defaults included.",
+            "policy",
+        )
         self.rank = self._gauge("rank", "Rank of the subspace.", "policy")
         self.batch_size = self._histogram("batch_size", "Requests that shared a batch.", "kind", sizes=_SIZES)
         self.commit_seconds = self._histogram("commit_seconds", "Time for a transaction to reach the disk.")

@@ -109,7 +109,7 @@ class Client:
         default_reward
             The reward of such a decision; None for none.
         **more
-            Other fields that the service accepts.
+            Other fields that the service accepts, such as ``dim=384`` or ``learn_at="time_to_live"``.
         """
         body: Body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
         body |= {"catalogue": catalogue, "time_to_live": time_to_live, "default_reward": default_reward}
@@ -186,8 +186,18 @@ class Client:
         parts = (self._ask("POST", path, {"requests": bodies[i : i + batch]}) for i in range(0, len(bodies), batch))
         return [ServedDecision.of(one) for part in parts for one in part["decisions"]]
 
-    def reward(self, policy: str, decision: str | ServedDecision, reward: float) -> str:
+    def reward(
+        self,
+        policy: str,
+        decision: str | ServedDecision,
+        reward: float,
+        *,
+        part: str | None = None,
+        correct: bool = False,
+    ) -> str:
         """Send the reward of a decision; return "learned", or "repeated" if the service had it already.
+
+        A policy that learns at the end of the time to live returns "recorded", or "corrected".
 
         Parameters
         ----------
@@ -197,8 +207,14 @@ class Client:
             What `decide` returned, or its id.
         reward
             A finite number.
+        part
+            Where a policy learns at the end of the time to live: the name of a part of the reward, such as "purchase".
+            What is learned is the sum of the parts.
+        correct
+            There, replace what was sent before.
         """
-        body = {"decision": _id(decision), "reward": float(reward)}
+        body: Body = {"decision": _id(decision), "reward": float(reward)}
+        body |= ({} if part is None else {"part": part}) | ({"correct": True} if correct else {})
         return str(self._ask("POST", _policy(policy) + "/reward", body)["status"])
 
     def reward_many(

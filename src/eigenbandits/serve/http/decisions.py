@@ -17,6 +17,7 @@ from eigenbandits.serve.writer.commands import SentReward
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
+_REWARD = {"decision", "reward", "part", "correct"}
 _INLINE, _FROM_CATALOGUE = {"actions", "dim", "request"}, {"query", "items", "request"}
 
 
@@ -186,12 +187,27 @@ def _whole(value: Any, field: str) -> int:
 def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentReward]:
     """Return the id and the reward; the number is 0 where no decision of this policy has the id."""
     inside = f"{place}." if place else ""
-    if type(entry) is not dict or entry.keys() != {"decision", "reward"}:
-        raise invalid("A reward is a JSON object with two fields, decision and reward.", place or None)
+    if type(entry) is not dict or not {"decision", "reward"} <= entry.keys() <= _REWARD:
+        message = "A reward is a JSON object with the fields decision and reward, and optionally part and correct."
+        raise invalid(message, place or None)
     id_ = vectors.name(entry["decision"], f"{inside}decision")
     reward = vectors.number(entry["reward"], f"{inside}reward")
+    if hosted.spec.outside(reward):
+        low, high = hosted.spec.least_reward, hosted.spec.largest_reward
+        message = f"reward is {reward:g}; this policy takes rewards from {low} to {high}."
+        raise invalid(message, f"{inside}reward", "reward_out_of_bounds")
+    part, correct = entry.get("part"), entry.get("correct", False)
+    if type(correct) is not bool:
+        raise invalid("correct is neither true nor false.", f"{inside}correct")
+    if (part is not None or correct) and hosted.spec.learn_at == "reward":
+        message = (
+            "This policy learns a reward as soon as it arrives, so there are no parts and no corrections; create one "
+            "with learn_at 'time_to_live'."
+        )
+        raise Refusal(409, "learned_at_once", message, place or None)
     policy, epoch, number = read_decision_id(id_) or (0, None, 0)
-    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_)
+    named = "" if part is None else vectors.name(part, f"{inside}part", 64)
+    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct)
 
 
 def _response(content: dict[str, Any]) -> Response:

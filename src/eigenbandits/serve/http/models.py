@@ -43,6 +43,9 @@ class NewPolicy(Body):
     dim: Dim | None = None
     time_to_live: Annotated[float | None, Field(strict=True, gt=0, le=1e10, allow_inf_nan=False)] = None
     default_reward: Finite | None = None
+    learn_at: Literal["reward", "time_to_live"] = "reward"
+    least_reward: Finite | None = None
+    largest_reward: Finite | None = None
     observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
     observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
     keep_sets: StrictBool = True
@@ -66,6 +69,9 @@ class PolicyInfo(BaseModel):
     catalogue: str | None
     time_to_live: float | None
     default_reward: float | None
+    learn_at: str
+    least_reward: float | None
+    largest_reward: float | None
     observe_after: int
     observe_every: int
     keep_sets: bool
@@ -120,6 +126,7 @@ class Bucket(BaseModel):
     rewards: int
     reward_sum: float
     defaults: int
+    default_sum: float
 
 
 class History(BaseModel):
@@ -160,6 +167,8 @@ class Reward(Body):
 
     decision: Annotated[str, Field(min_length=1, max_length=200)]
     reward: Finite
+    part: Annotated[str | None, Field(min_length=1, max_length=64)] = None
+    correct: StrictBool = False
 
 
 class RewardBatch(Body):
@@ -172,7 +181,7 @@ class Rewarded(BaseModel):
     """The outcome of a reward."""
 
     decision: str
-    status: Literal["learned", "repeated"]
+    status: Literal["learned", "recorded", "corrected", "repeated"]
 
 
 class ErrorInfo(BaseModel):
@@ -193,7 +202,7 @@ class RewardResult(BaseModel):
     """The outcome of one of many rewards."""
 
     decision: str
-    status: Literal["learned", "repeated", "refused"]
+    status: Literal["learned", "recorded", "corrected", "repeated", "refused"]
     error: ErrorInfo | None = None
 
 

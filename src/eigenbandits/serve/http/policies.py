@@ -36,6 +36,7 @@ class PolicyHandlers:
         given = body.model_dump(exclude_none=True, exclude={"name", "parameters"})
         spec = PolicySpec(**given, parameters=body.parameters)
         # Wrong parameters are refused here, before they reach the writer.
+        spec.check()
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)

@@ -131,17 +131,17 @@ def slug(value: str, field: str) -> str:
 
 
 def refuse_truth_values(body: bytes, content: Any) -> None:
-    """Refuse `true` and `false` in a body, where no field takes them; NumPy would read them as 1 and 0.
+    """Refuse `true` and `false` in a body, where no field but `correct` takes them; NumPy would read them as 1 and 0.
 
     Looking for the words in the text costs next to nothing, and nearly always finds none.
     """
     if (b"true" in body or b"false" in body) and _holds_truth_value(content):
-        raise invalid("The body holds true or false; no field of this request takes them.")
+        raise invalid("The body holds true or false in a place where a number or a text is expected.")
 
 
 def _holds_truth_value(content: Any) -> bool:
     if isinstance(content, dict):
-        content = list(content.values())
+        content = [value for name, value in content.items() if name != "correct"]
     return isinstance(content, bool) or (isinstance(content, list) and any(map(_holds_truth_value, content)))
 
 

@@ -104,12 +104,13 @@ function joined(history, from, to) {
   const found = new Map();
   for (const bucket of history.buckets) {
     const start = Math.floor(bucket.start / size) * size;
-    const sum = found.get(start) ?? { decisions: 0, rewards: 0, reward_sum: 0 };
-    for (const name of Object.keys(sum)) sum[name] += bucket[name];
+    const sum = found.get(start) ?? { decisions: 0, rewards: 0, reward_sum: 0, defaults: 0, default_sum: 0 };
+    for (const name of Object.keys(sum)) sum[name] += bucket[name] ?? 0;
     found.set(start, sum);
   }
   const all = [...found.entries()].sort((a, b) => a[0] - b[0]);
-  const [sum, count] = all.reduce(([s, n], [, one]) => [s + one.reward_sum, n + one.rewards], [0, 0]);
+  // Over all decisions that have ended: those with the default reward earned something too.
+  const [sum, count] = all.reduce(([s, n], [, one]) => [s + one.reward_sum + one.default_sum, n + one.rewards + one.defaults], [0, 0]);
   // A bucket partly outside the range, or hardly begun, would look like a dip; it is shown only if it is the only one.
   const whole = all.filter(([start]) => start >= from && to - start >= history.bucket_seconds / 2);
   return { size, buckets: whole.length ? whole : all.slice(-1), mean: count ? sum / count : null };
@@ -121,7 +122,8 @@ function showHistory(card, history, from, to) {
   // The last bucket is incomplete, and the clocks of service and browser may differ.
   const seconds = (start) => Math.max(1, Math.min(size, to - start));
   const gap = 2.5 * size;
-  const mean = buckets.map(([start, sum]) => [middle(start), sum.rewards ? sum.reward_sum / sum.rewards : null]);
+  const ended = (sum) => sum.rewards + sum.defaults;
+  const mean = buckets.map(([start, sum]) => [middle(start), ended(sum) ? (sum.reward_sum + sum.default_sum) / ended(sum) : null]);
   const range = { from, to, gap };
   const earned = [{ label: "", look: "first", points: mean }];
   lines(card.reward, { ...range, title: "Reward", unit: "mean per decision", bounds: [0, 1], empty: "no rewards in this period", series: earned });

@@ -132,6 +132,23 @@ class Journal:
         """Return the rewards of those decisions among some that have one."""
         return {row.number: row for row in self._rows_in(schema.REWARDS, policy, "number", numbers)}
 
+    def parts_of(self, policy: int, numbers: Sequence[int]) -> dict[int, dict[str, schema.PartRow]]:
+        """Return the rewards of some decisions that wait for the end of their time to live, by number and part."""
+        found: dict[int, dict[str, schema.PartRow]] = {}
+        for row in self._rows_in(schema.PARTS, policy, "number", numbers):
+            found.setdefault(row.number, {})[row.part] = row
+        return found
+
+    def put_parts(self, rows: Sequence[schema.PartRow]) -> None:
+        """Add parts of rewards, or replace them."""
+        sql = f"{schema.PARTS.insert} ON CONFLICT ({schema.PARTS.key}) DO UPDATE SET "
+        sql += "reward = excluded.reward, rewarded_at = excluded.rewarded_at"
+        self.connection.many(sql, [schema.PARTS.values(row) for row in rows])
+
+    def drop_parts(self, settled: Sequence[tuple[int, int]]) -> None:
+        """Delete the parts of rewards that have been learned, by policy and number."""
+        self.connection.many("DELETE FROM parts WHERE policy = ? AND number = ?", settled)
+
     def next_open(self, policy: int, after: int, limit: int) -> list[Row]:
         """Return number, time and kind of reward (None without one) of the decisions that follow a number."""
         sql = f"SELECT d.number, d.decided_at, r.kind FROM decisions d {_WITH_REWARD} {_NEXT}"

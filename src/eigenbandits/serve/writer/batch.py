@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import logging
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from eigenbandits.decision import Decision
@@ -14,28 +13,26 @@ from eigenbandits.serve.errors import DamagedError, PolicyError, Refusal, damage
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
-from eigenbandits.serve.storage.journal import BUCKET, Journal
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import (
-    Command,
     DecideCommand,
     PolicyCommand,
     Result,
     RewardCommand,
-    resolve,
+    SentReward,
 )
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
-from eigenbandits.serve.writer.outcomes import different_request, outcome, repeats, unknown_decision
+from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
 
 T = TypeVar("T")
-# The rows that a batch has gathered, by attribute.
-_ROWS = ("events", "decisions", "rewards", "history")
 # Numbers in the decision sets that are chosen in at once: enough to be quick, not so many that memory runs out.
 _AT_ONCE = 4_000_000
 
 
-class Batch:
+class Batch(BatchRows):
     """Applies commands to policies in memory, and gathers the rows and results that follow.
 
     Until it is committed the policies are ahead of the log: if that fails, those in `touched` must be loaded again.
@@ -65,22 +62,9 @@ class Batch:
         now: float,
         epoch: int,
     ) -> None:
+        super().__init__(metrics, now)
         self.policies = policies
-        self.metrics = metrics
-        self.now = now
         self.epoch = epoch
-        self.touched: list[HostedPolicy] = []
-        self.results: list[Result] = []
-        self.events: list[schema.EventRow] = []
-        self.decisions: list[schema.DecisionRow] = []
-        self.rewards: list[schema.RewardRow] = []
-        self.history: list[schema.HistoryRow] = []
-        self.heads: dict[int, schema.PolicyRow] = {}
-        # What is counted only once the batch has been committed.
-        self._counts: list[Callable[[], None]] = []
-        # What the next batches must know before the journal does: by policy, and by request id or number.
-        self._by_request: dict[tuple[int, str], schema.DecisionRow] = {}
-        self._by_number: dict[tuple[int, int], schema.RewardRow] = {}
         self._journal = journal
         self._before = before
 
@@ -111,56 +95,44 @@ class Batch:
             self.results += [(command, damaged()) for command in commands]
             return None
 
-    def copy(self) -> Batch:
-        """Return a batch with the same rows, to try them."""
-        made = copy.copy(self)
-        for name in (*_ROWS, "results"):
-            setattr(made, name, list(getattr(self, name)))
-        return made
-
-    def drop(self, policies: set[int]) -> list[Command]:
-        """Leave out everything that belongs to some policies; return the commands that get no result."""
-        for name in _ROWS:
-            setattr(self, name, [row for row in getattr(self, name) if row.policy not in policies])
-        self.heads = {id_: head for id_, head in self.heads.items() if id_ not in policies}
-        lost = [command for command, _ in self.results if getattr(command, "policy", 0) in policies]
-        self.results = [one for one in self.results if getattr(one[0], "policy", 0) not in policies]
-        return lost
-
     def expire(self, hosted: HostedPolicy, numbers: list[int], through: int) -> None:
-        """End decisions whose time to live is over: with the default reward, or with none."""
+        """End decisions whose time to live is over: with what was recorded, with the default reward, or with none."""
         self.touched.append(hosted)
-        reward, head = hosted.spec.default_reward, hosted.head
+        default, head = hosted.spec.default_reward, hosted.head
         head.expired_through = through
-        kind = schema.EXPIRED if reward is None else schema.DEFAULT
-        self._add_rewards(hosted, dict.fromkeys(numbers, reward), kind)
-        if reward is None and numbers:
-            for number in numbers:
+        # They are read from the log, which must hold everything so far. Also where rewards are learned at once now:
+        # that may have been changed.
+        parts = self._journal.parts_of(hosted.id, numbers)
+        given = {
+            number: math.fsum(row.reward for row in parts[number].values()) for number in numbers if number in parts
+        }
+        ended = {number: given.get(number, default) for number in numbers}
+        learned = {number: reward for number, reward in ended.items() if reward is not None}
+        expired = [number for number, reward in ended.items() if reward is None]
+        defaults = len(learned) - len(given)
+        if learned:
+            decisions = hosted.decisions(list(learned), self._journal)
+            self._learn(hosted, decisions, list(learned), list(learned.values()), [])
+        if expired:
+            for number in expired:
                 hosted.drop(number)
             # The policy learns nothing from it; the event records that their sets are not needed any more.
-            self._add_event(hosted, schema.EXPIRE, encode_rewards(numbers, [0.0] * len(numbers)))
-            head.expired += len(numbers)
-        elif reward is not None and numbers:
-            self._learn(hosted, hosted.decisions(numbers, self._journal), numbers, [reward] * len(numbers), [])
-            head.defaults += len(numbers)
-        self._counts.append(lambda: self.metrics.rewards.labels(hosted.name, kind).inc(len(numbers)))
-        self._move_head(hosted, 0, 0, 0.0, 0 if reward is None else len(numbers))
+            self._add_event(hosted, schema.EXPIRE, encode_rewards(expired, [0.0] * len(expired)))
+        for kind, some in ((schema.GIVEN, given), (schema.EXPIRED, dict.fromkeys(expired))):
+            self._add_rewards(hosted, some, kind)
+        self._add_rewards(hosted, {one: value for one, value in learned.items() if one not in given}, schema.DEFAULT)
+        head.rewards += len(given)
+        head.defaults += defaults
+        head.expired += len(expired)
 
-    def _move_head(self, hosted: HostedPolicy, chosen: int, learned: int, total: float, defaults: int) -> None:
-        hosted.head.last_at = self.now
-        self.heads[hosted.id] = replace(hosted.head)
-        start = int(self.now) // BUCKET * BUCKET
-        self.history.append(schema.HistoryRow(hosted.id, start, chosen, learned, total, defaults))
-        hosted.since_snapshot += chosen + learned + defaults
+        def count() -> None:
+            self.metrics.count_rewards(
+                hosted.name, {"learned": len(given), schema.DEFAULT: defaults, schema.EXPIRED: len(expired)}
+            )
+            hosted.recent.extend(learned.values())
 
-    def _add_event(self, hosted: HostedPolicy, kind: str, content: bytes) -> None:
-        hosted.head.position += 1
-        self.events.append(schema.EventRow(hosted.id, hosted.head.position, kind, content))
-
-    def _add_rewards(self, hosted: HostedPolicy, rewards: Mapping[int, float | None], kind: str) -> None:
-        rows = [schema.RewardRow(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
-        self.rewards += rows
-        self._by_number |= {(hosted.id, row.number): row for row in rows}
+        self._counts.append(count)
+        self._move_head(hosted, 0, len(given), math.fsum(given.values()), defaults)
 
     # Choosing
 
@@ -215,7 +187,7 @@ class Batch:
         wanted = {request for command in commands for request in command.requests if request is not None}
         known = self._journal.decisions_for(hosted.id, sorted(wanted)) if wanted else {}
         for batch in self._before:
-            known |= {one: batch._by_request[hosted.id, one] for one in wanted if (hosted.id, one) in batch._by_request}
+            known |= {one: batch.by_request[hosted.id, one] for one in wanted if (hosted.id, one) in batch.by_request}
         return known
 
     def _choose(
@@ -244,7 +216,7 @@ class Batch:
                 rows.append(row)
                 hosted.keep(row, decision)
                 if request is not None:
-                    self._by_request[hosted.id, request] = row
+                    self.by_request[hosted.id, request] = row
             self._add_event(hosted, schema.DECIDE, encode_range(first, len(decisions)))
         self.decisions += rows
         self._counts.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
@@ -260,8 +232,9 @@ class Batch:
         absent = [number for number in known if hosted.open(number) is None]
         ended = self._ended(hosted, absent)
         origins = self._journal.origins_of(hosted.id, absent) if absent else {}
+        parts = self._parts(hosted, known) if hosted.spec.learn_at == "time_to_live" else {}
         fresh: dict[int, float] = {}
-        counts = {"learned": 0, "repeated": 0, "refused": 0}
+        counts = {"learned": 0, "recorded": 0, "corrected": 0, "repeated": 0, "refused": 0}
         outcomes: list[Result] = []
         for command in commands:
             results: list[str | Refusal] = []
@@ -271,6 +244,8 @@ class Batch:
                 result: str | Refusal
                 if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
                     result = unknown_decision(hosted, sent, origin)
+                elif hosted.spec.learn_at == "time_to_live" and sent.number not in ended:
+                    result = self._record(hosted, sent, parts)
                 else:
                     result = outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
@@ -293,11 +268,33 @@ class Batch:
         self._counts.append(count)
         return len(fresh), sum(fresh.values())
 
+    def _parts(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, dict[str, schema.PartRow]]:
+        """Return what was recorded of the rewards of some decisions."""
+        found = self._journal.parts_of(hosted.id, numbers)
+        for batch in self._before:
+            for number in numbers:
+                found[number] = found.get(number, {}) | batch.by_part.get((hosted.id, number), {})
+        return found
+
+    def _record(
+        self, hosted: HostedPolicy, sent: SentReward, parts: dict[int, dict[str, schema.PartRow]]
+    ) -> str | Refusal:
+        """Record a reward that is learned when the time to live of its decision is over."""
+        mine = parts.setdefault(sent.number, {})
+        before = mine.get(sent.part)
+        if before is not None and (before.reward == sent.reward or not sent.correct):
+            return "repeated" if before.reward == sent.reward else different_reward()
+        row = schema.PartRow(hosted.id, sent.number, sent.part, sent.reward, self.now)
+        mine[sent.part] = row
+        self.by_part.setdefault((hosted.id, sent.number), {})[sent.part] = row
+        self.parts.append(row)
+        return "recorded" if before is None else "corrected"
+
     def _ended(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, schema.RewardRow]:
         """Return the rewards of those decisions among some that have ended."""
         found = self._journal.rewards_of(hosted.id, numbers) if numbers else {}
         for batch in self._before:
-            found |= {one: batch._by_number[hosted.id, one] for one in numbers if (hosted.id, one) in batch._by_number}
+            found |= {one: batch.by_number[hosted.id, one] for one in numbers if (hosted.id, one) in batch.by_number}
         return found
 
     def _learn(
@@ -319,30 +316,6 @@ class Batch:
         seconds = time.perf_counter() - started
         hosted.note_rewards(seconds, len(numbers))
         self.metrics.learn_seconds.observe(seconds)
-
-    # Writing
-
-    @staticmethod
-    def write(batches: Sequence[Batch], journal: Journal) -> None:
-        """Write batches together, all rows of a table at once; the caller commits."""
-        journal.add(schema.EVENTS, [row for batch in batches for row in batch.events])
-        journal.add(schema.DECISIONS, [row for batch in batches for row in batch.decisions])
-        journal.add(schema.REWARDS, [row for batch in batches for row in batch.rewards])
-        journal.add_history([row for batch in batches for row in batch.history])
-        heads = {id_: head for batch in batches for id_, head in batch.heads.items()}
-        journal.move_heads(list(heads.values()))
-
-    def acknowledge(self) -> None:
-        """Once the batch has been committed, resolve its commands and count."""
-        for hosted in self.touched:
-            if hosted.id in self.heads:
-                hosted.committed = self.heads[hosted.id].number
-        resolve(self.results)
-        for count in self._counts:
-            count()
-        # Later batches may hold on to this one for what they look up in it; the rest is not needed any more.
-        for done in (self.events, self.decisions, self.rewards, self.history, self.results, self._counts):
-            done.clear()
 
 
 def parts(sizes: Sequence[float], most: float) -> Iterator[slice]:

@@ -34,11 +34,15 @@ class SentReward:
     epoch: int | None
     reward: float
     id: str
+    # Of a reward in parts; "" for a whole one.
+    part: str = ""
+    # Whether it replaces what was sent before.
+    correct: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class RewardCommand:
-    """Learn the rewards of some decisions; the result is "learned", "repeated" or a `Refusal` for each."""
+    """Learn the rewards of some decisions; the result is a word or a `Refusal` for each."""
 
     policy: int
     rewards: list[SentReward]

@@ -40,6 +40,12 @@ def unknown_decision(hosted: HostedPolicy, sent: SentReward, origin: tuple[int |
     return Refusal(409, "other_epoch", message, "decision")
 
 
+def different_reward() -> Refusal:
+    """Return the refusal of a second reward."""
+    message = "This decision has a different reward already; the first one stands."
+    return Refusal(409, "different_reward", message, "reward")
+
+
 def outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
     """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
     if ended is None and fresh is None:
@@ -47,7 +53,6 @@ def outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) 
     if reward == (fresh if ended is None else ended.reward):
         return "repeated"
     if ended is None or ended.kind == schema.GIVEN:
-        message = "This decision has a different reward already; the first one stands."
-        return Refusal(409, "different_reward", message, "reward")
+        return different_reward()
     message = "The time to live of this decision is over; send rewards sooner, or give the policy a longer one."
     return Refusal(409, "expired", message, "decision")

@@ -34,6 +34,13 @@ class PolicySpec:
         The length of the vectors; None takes it from the first decision, or from the catalogue.
     time_to_live
         Seconds after which a decision without a reward takes the default reward or, where that is None, none.
+    learn_at
+        "reward" learns a reward when it arrives. "time_to_live" records it, and learns all decisions in their order
+        when their time to live is over, those without a reward with the default: for feeds that report clicks and
+        nothing else, where the rewards that have arrived say little about those that have not. Until then a reward may
+        be sent in parts, and corrected.
+    least_reward, largest_reward
+        Rewards beyond these are refused; None for no bound.
     observe_after, observe_every
         The subspace observes every decision set up to `observe_after`, then one in `observe_every`. A subspace found
         from a hundred thousand vectors gains next to nothing from the next hundred, which cost as much as the choice.
@@ -47,6 +54,9 @@ class PolicySpec:
     dim: int | None = None
     time_to_live: float | None = None
     default_reward: float | None = None
+    learn_at: str = "reward"
+    least_reward: float | None = None
+    largest_reward: float | None = None
     observe_after: int = 1000
     observe_every: int = 16
     keep_sets: bool = True
@@ -77,6 +87,22 @@ class PolicySpec:
             return kind(**self.parameters | more)
         except (ValueError, TypeError, OverflowError) as error:
             raise invalid(f"The parameters do not fit: {error}", "parameters") from error
+
+    def check(self) -> None:
+        """Refuse settings that do not fit together."""
+        if self.learn_at == "time_to_live" and (self.time_to_live is None or self.default_reward is None):
+            message = "learn_at is 'time_to_live', so decisions need a time_to_live and a default_reward; send both."
+            raise invalid(message, "learn_at")
+        least, largest = self.least_reward, self.largest_reward
+        if least is not None and largest is not None and least >= largest:
+            raise invalid(f"least_reward is {least:g} and largest_reward {largest:g}; expected less.", "least_reward")
+        if self.default_reward is not None and self.outside(self.default_reward):
+            raise invalid("default_reward is outside of least_reward and largest_reward.", "default_reward")
+
+    def outside(self, reward: float) -> bool:
+        """Return whether a reward is beyond the bounds."""
+        low, high = self.least_reward, self.largest_reward
+        return (low is not None and reward < low) or (high is not None and reward > high)
 
     def seeded(self) -> PolicySpec:
         """Return the same with a seed: without one the log alone could not reproduce a randomized policy."""
