@@ -44,13 +44,15 @@ ALLOWED = {
     "lab": CORE | DATA | {"backends"},
     "serve": CORE | DATA | {"backends"},
     "papers": CORE | DATA | {"lab"},
-    "router": CORE | {"serve.client"},
+    "router": CORE | {"budgeted", "serve.client"},
     "lab.errors": COMMON,
     "lab.folders": COMMON,
     "lab.downloads": COMMON | {"lab.errors", "lab.folders"},
     "lab.experiments": CORE | DATA | {"backends", "lab.errors"},
     "lab.reporting": CORE | {"lab.errors", "lab.experiments"},
-    "lab.studies": CORE | DATA | {"lab.errors", "lab.folders", "lab.downloads", "lab.experiments", "lab.reporting"},
+    "lab.studies": CORE
+    | DATA
+    | {"lab.errors", "lab.folders", "lab.downloads", "lab.experiments", "lab.reporting", "router"},
 }
 """What each room may import; a room that is not named here may import all but `TOP`, and `cli` everything."""
 

@@ -33,6 +33,7 @@ def app() -> typer.Typer:
         problems,
         report,
         robustness,
+        router,
         run,
         scorer,
         translate,
@@ -65,7 +66,13 @@ def app() -> typer.Typer:
     made.command("run")(run.command)
     made.command("report")(report.command)
     _add_service(made)
-    for name, group in (("data", data.app()), ("features", features.app()), ("offpolicy", offpolicy.commands)):
+    groups = {
+        "data": data.app(),
+        "features": features.app(),
+        "offpolicy": offpolicy.commands,
+        "router": router.commands,
+    }
+    for name, group in groups.items():
         made.add_typer(group, name=name)
     return made
 

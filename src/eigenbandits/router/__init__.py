@@ -3,5 +3,6 @@
 from eigenbandits.router.encoders import MiniLM
 from eigenbandits.router.models import Model
 from eigenbandits.router.router import Route, Router
+from eigenbandits.router.served import ServedRouter, fitted_basis
 
-__all__ = ["MiniLM", "Model", "Route", "Router"]
+__all__ = ["MiniLM", "Model", "Route", "Router", "ServedRouter", "fitted_basis"]

@@ -54,7 +54,7 @@ class Basis(Component):
     @property
     def size(self) -> int:
         """Numbers that a prompt is read as."""
-        return self.directions.shape[1] + 1
+        return int(self.directions.shape[1]) + 1
 
     @property
     def due(self) -> bool:

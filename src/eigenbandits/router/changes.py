@@ -27,10 +27,10 @@ class ChangeDetector(Component):
     Examples
     --------
     >>> detector = ChangeDetector()
-    >>> for number in range(40):
+    >>> for number in range(41):
     ...     assert detector.note(0, (-1) ** number * 0.1, number) is None
-    >>> [detector.note(0, -0.2, number) for number in range(40, 46)]  # the change began with answer 40
-    [None, None, None, None, None, 40]
+    >>> [detector.note(0, -0.2, number) for number in range(41, 47)]  # the change began with answer 41
+    [None, None, None, None, None, 41]
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("sums", "starts", "variances", "counts")
@@ -72,7 +72,8 @@ class ChangeDetector(Component):
 
     def select(self, places: list[int]) -> None:
         """Keep the models at these places, in this order."""
-        self.sums, self.starts, self.variances, self.counts = (
-            [values[place] for place in places if place < len(values)]  # type: ignore[index]
-            for values in (self.sums, self.starts, self.variances, self.counts)
-        )
+        kept = [place for place in places if place < len(self.sums)]
+        self.sums = [self.sums[place] for place in kept]
+        self.starts = [self.starts[place] for place in kept]
+        self.variances = [self.variances[place] for place in kept]
+        self.counts = [self.counts[place] for place in kept]

@@ -45,9 +45,7 @@ class History(Component):
         """Count a request; return its number."""
         if self.requests % self.length == 0:
             if len(self.periods) == PERIODS:
-                self.periods = [
-                    _joined(*self.periods[place : place + 2]) for place in range(0, len(self.periods), 2)
-                ]
+                self.periods = [_joined(*self.periods[place : place + 2]) for place in range(0, len(self.periods), 2)]
                 self.length *= 2
             self.periods.append({**empty_counts(), "shares": {}})
         period = self.periods[-1]

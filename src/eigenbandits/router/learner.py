@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import files
 from eigenbandits.algorithms import EigenUCB
 from eigenbandits.budgeted import Budgeted
 from eigenbandits.decision import Decision
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
 from eigenbandits.router.changes import ChangeDetector
+from eigenbandits.router.files import Arrays
 
 Array = NDArray[np.float64]
 
@@ -24,10 +26,15 @@ MEMORY = 1024.0
 # The part of the budget that is held back: over a stretch of requests the spend ends a few dear answers above or below
 # what it aims at, which is 1 % of 2,000 requests where an answer costs 20 budgets.
 RESERVE = 0.01
+# While fewer answers of a model have been paid for, it is taken to cost their mean: the estimate by prompt would make
+# what has hardly been tried look cheap, and one answer of a dear model may cost hundreds of budgets.
+FEW = 16
 # Answers whose prompts show a new policy where prompts lie.
 SHOWN = 512
 # A model that starts from its family starts from so many of its answers.
 INHERITED = 16
+# What is saved: parts with a state of their own, and plain values.
+_PARTS, _COUNTS = ("basis", "answers", "detector"), ("count", "paid", "changes", "epoch")
 
 
 class Learner:
@@ -54,6 +61,8 @@ class Learner:
         self.width, self.memory, self.seed = width, memory, seed
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
         self.changes = 0
+        # For each model, how many answers were paid for, and what they have cost together.
+        self.paid = [[0, 0.0] for _ in range(count)]
         # Raised whenever the policy is made anew: decisions made before can only be learned as vectors.
         self.epoch = 0
         self.policy: EigenUCB | Budgeted = self._new_policy()
@@ -66,7 +75,13 @@ class Learner:
 
     def choose(self, vector: Array, allowed: list[int] | None) -> Decision:
         """Choose a model for a prompt (d,) that was observed; what was never tried looks cheap, and so is tried."""
-        return self.policy.choose(decision_set(self.basis.read(vector[None])[0], self.count), allowed=allowed)
+        actions = decision_set(self.basis.read(vector[None])[0], self.count)
+        if isinstance(self.policy, Budgeted):
+            costs = None
+            if any(0 < count < FEW for count, _ in self.paid):
+                costs = [total / count if 0 < count < FEW else math.nan for count, total in self.paid]
+            return self.policy.choose(actions, allowed=allowed, costs=costs)
+        return self.policy.choose(actions, allowed=allowed)
 
     def learn(
         self, decision: Decision | None, vector: Array, place: int, reward: float, cost: float, expected: float
@@ -93,6 +108,9 @@ class Learner:
         else:
             self.policy.learn(self._action(vector, place) if decision is None else decision, reward)
         self.answers.add(vector, place, reward, cost)
+        if paid is not None:
+            self.paid[place][0] += 1
+            self.paid[place][1] += paid
         if self.answers.full:
             self.answers.trim()
             self.detector.reset()
@@ -144,6 +162,7 @@ class Learner:
         self.epoch += 1
         self.detector.reset()
         self.answers.trim()
+        self._count_paid()
         if not len(self.answers):
             return
         rows = self.basis.read(self.answers.vectors.astype(np.float64))
@@ -155,23 +174,30 @@ class Learner:
         else:
             self.policy.learn_many(actions, self.answers.rewards)
 
-    def state(self) -> dict[str, Any]:
-        """Return all that changes while it runs, the policy apart."""
-        return {
-            "count": self.count,
-            "basis": self.basis.state(),
-            "answers": self.answers.state(),
-            "detector": self.detector.state(),
-            "changes": self.changes,
-            "epoch": self.epoch,
-        }
+    def packed(self, arrays: Arrays) -> Any:
+        """Return all that changes while it runs as a JSON value, with its arrays put into `arrays`."""
+        arrays["policy"] = np.frombuffer(files.to_bytes(self.policy), dtype=np.uint8)
+        state = {name: getattr(self, name).state() for name in _PARTS} | {name: getattr(self, name) for name in _COUNTS}
+        return files.encode(state, arrays)
 
-    def restore(self, state: dict[str, Any], policy: EigenUCB | Budgeted) -> None:
-        """Take back what `state` gave, and the policy."""
-        self.count, self.changes, self.epoch = state["count"], state["changes"], state["epoch"]
-        for name in ("basis", "answers", "detector"):
+    def unpack(self, packed: Any, arrays: Arrays) -> None:
+        """Take back what `packed` gave."""
+        policy = files.from_bytes(arrays["policy"].tobytes(), "its policy")
+        if not isinstance(policy, EigenUCB | Budgeted):
+            raise TypeError("its policy is of another kind")
+        state = files.decode(packed, arrays)
+        for name in _PARTS:
             getattr(self, name).restore(state[name])
+        for name in _COUNTS:
+            setattr(self, name, state[name])
         self.policy = policy
+
+    def _count_paid(self) -> None:
+        self.paid = [[0, 0.0] for _ in range(self.count)]
+        for place, cost in zip(self.answers.models, self.answers.costs, strict=True):
+            if not math.isnan(cost):
+                self.paid[place][0] += 1
+                self.paid[place][1] += cost
 
     def _new_policy(self) -> EigenUCB | Budgeted:
         policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)

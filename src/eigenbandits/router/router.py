@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.budgeted import Budgeted, PricedDecision
 from eigenbandits.decision import Decision
+from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
 from eigenbandits.router.learner import MEMORY, WIDTH, Learner
@@ -313,19 +314,38 @@ class Router:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the router to a file, whole or not at all; the encoder is no part of it."""
-        from eigenbandits.router.files import save
-
         with self._lock:
-            save(self, path)
+            arrays = {"open": np.array([opened.vector for opened in self._open.values()])}
+            settings = ("budget", "weights", "rank", "width", "memory", "seed")
+            header = {
+                "settings": {name: getattr(self, name) for name in settings},
+                "models": [asdict(model) for model in self.models],
+                "learner": self._learner.packed(arrays),
+                "history": self.history.state(),
+                "requests": [[key, opened.model, opened.number, opened.cost] for key, opened in self._open.items()],
+                "done": list(self._done),
+            }
+            files.write(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], encoder: Encoder | None = None) -> Self:
-        """Read a router that `save` wrote; it goes on bit for bit, requests that wait for feedback included."""
-        from eigenbandits.router.files import load
+        """Read a router that `save` wrote; it goes on bit for bit.
 
-        found = load(path, encoder)
-        assert isinstance(found, cls)
-        return found
+        Requests that wait for feedback still do; what is learned from them then is their vector.
+        """
+        header, arrays = files.read(path)
+        try:
+            router = cls([Model(**model) for model in header["models"]], encoder=encoder, **header["settings"])
+            router._learner.unpack(header["learner"], arrays)
+            router.history.restore(header["history"])
+            router._open = OrderedDict(
+                (key, _Open(model, number, cost, vector, None, -1))
+                for (key, model, number, cost), vector in zip(header["requests"], arrays["open"], strict=True)
+            )
+            router._done = OrderedDict.fromkeys(header["done"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} cannot be read as a router: {error}.") from error
+        return router
 
     def _take(self, id: str) -> _Open | None:
         """Return an open request and close it; None if it was closed before."""

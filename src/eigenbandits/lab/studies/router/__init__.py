@@ -1,6 +1,8 @@
 """The router beside ParetoBandit on its own four experiments, and on RouteLLM's pairs of answers."""
 
-from eigenbandits.lab.studies.router.data import prepare
+from eigenbandits.lab.studies.router.data import prepare, read
+from eigenbandits.lab.studies.router.report import report
 from eigenbandits.lab.studies.router.study import SCENARIOS, experiment
+from eigenbandits.lab.studies.router.timing import timing
 
-__all__ = ["SCENARIOS", "experiment", "prepare"]
+__all__ = ["SCENARIOS", "experiment", "prepare", "read", "report", "timing"]

@@ -1,0 +1,166 @@
+"""The tables of the study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eigenbandits.inputs import Array
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.tables import aligned, percent
+from eigenbandits.lab.studies.router.players import BLOCK
+from eigenbandits.lab.studies.router.study import OURS, PEER, PEER_PRIORS
+
+LEGENDS = {
+    "pacing": """\
+Learned on `val`, then measured on `test`, where learning goes on. spent: the mean over seeds of what was spent on
+`test` over the budget, and the most of any seed. ahead: the mean of the paired differences in quality with its 95 %
+interval.""",
+    "price": """\
+Three phases of 608 requests: Gemini at its usual price, at $0.10 and $0.10 per million tokens, and at its usual price
+again. share: of Gemini. adapted: requests of a phase until Gemini has half of the last 50 requests, and in the third
+phase until its share is back within 5 points of the first's; 50 is the least that can be measured, 608 means never.""",
+    "degraded": """\
+Three phases of 608 requests: in the second every answer of Mistral is worth 0.75, at the same cost, and nobody says so.
+share: of Mistral. adapted: requests until Mistral has at most a quarter of the last 50, and in the third phase until it
+has half of its share in the first; 50 is the least that can be measured, 608 means never.""",
+    "arrival": """\
+Gemini 2.5 Flash arrives after `val`. share: of Flash. adapted: requests until Flash has 10 % of the last 100 for 50
+requests on end, as ParetoBandit counts it: its first 20 requests are sent to Flash and do not count, so that 121 is the
+least it can reach. The router has no such phase.""",
+    "bad-arrival": "The same, with every answer of Flash worth half: it should not be adopted.",
+    "pairs": """\
+RouteLLM's pairs of a strong and a weak model: 3,000 requests to learn, 3,000 measured. A call to the strong model costs
+1, one to the weak model nothing. random: strong with the same share. oracle: strong where it alone is right, and
+elsewhere as the share allows.""",
+}
+
+
+def rows_of(results: Results) -> dict[str, list[dict[str, Array]]]:
+    """Return for each router one mapping for each budget: every recorded column, by seed."""
+    columns = {name: results.final(name)[:, 0] for name in results.columns if name.partition("_")[0] in _RECORDED}
+    found: dict[str, list[dict[str, Array]]] = {}
+    for place, policy in enumerate(results.policies):
+        name, _, _ = policy.rpartition(" ")
+        found.setdefault(name, []).append({column: values[place] for column, values in columns.items()})
+    return found
+
+
+_RECORDED = ("budget", "quality", "spent", "share", "adapted", "block")
+
+
+def report(scenario: str, results: Results, data: Mapping[str, Array]) -> str:
+    """Return the table of a scenario as text."""
+    found = rows_of(results)
+    if scenario == "pacing":
+        text = "\n\n".join((_pacing(found), _catching_up(found)))
+    elif scenario == "pairs":
+        text = _pairs(found, data)
+    else:
+        text = _phases(found, 1 if "arrival" in scenario else 3)
+    return "\n\n".join((f"{scenario}, {len(results.seeds)} seeds", text, LEGENDS[scenario]))
+
+
+def paired(first: Array, second: Array) -> tuple[float, float]:
+    """Return the mean of the differences and half of its 95 % interval.
+
+    Examples
+    --------
+    >>> paired(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0]))
+    (1.0, 2.48...)
+    """
+    from scipy.stats import t
+
+    gaps = first - second
+    if len(gaps) < 2:
+        return float(gaps.mean()), math.nan
+    half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1)) / math.sqrt(len(gaps))
+    return float(gaps.mean()), half
+
+
+def _pacing(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
+    headers = ["budget"]
+    for name in found:
+        headers += [f"{name}: quality", "spent", "at most"]
+    headers += [f"ahead of {name}" for name in found if name != OURS]
+    cells = []
+    for level, ours in enumerate(found[OURS]):
+        budget = float(ours["budget"][0])
+        cell = [f"{budget:.2e}"]
+        for rows in found.values():
+            ratio = rows[level]["spent_1"] / budget
+            cell += [
+                f"{rows[level]['quality_1'].mean():.4f}",
+                percent(float(ratio.mean())),
+                percent(float(ratio.max())),
+            ]
+        for name, rows in found.items():
+            if name != OURS:
+                gap, half = paired(ours["quality_1"], rows[level]["quality_1"])
+                cell.append(f"{gap:+.4f} ± {half:.4f}")
+        cells.append(cell)
+    return aligned(headers, cells)
+
+
+def _catching_up(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
+    """Return after how many requests, learning included, the mean quality of a block reaches that of the peers."""
+    lines = []
+    for name in (PEER, PEER_PRIORS):
+        if name not in found:
+            continue
+        counts = []
+        for ours, theirs in zip(found[OURS], found[name], strict=True):
+            gaps = [float((ours[f"block_{b:02d}"] - theirs[f"block_{b:02d}"]).mean()) for b in range(18)]
+            totals = np.cumsum(gaps)
+            # The first block from which on the total so far is at least theirs.
+            behind = np.flatnonzero(totals < -1e-12)
+            counts.append(f"{(int(behind[-1]) + 1) * BLOCK if len(behind) else 0}")
+        lines.append(
+            f"Requests until the quality so far is at least that of {name} for good, by budget: {', '.join(counts)}."
+        )
+    return "\n".join(lines)
+
+
+def _phases(found: Mapping[str, Sequence[Mapping[str, Array]]], phases: int) -> str:
+    headers = ["budget", "router"]
+    for phase in range(1, phases + 1):
+        headers += [f"quality {phase}", "spent", "share"] + (["adapted"] if phase > 1 or phases == 1 else [])
+    cells = []
+    for level, ours in enumerate(found[OURS]):
+        budget = float(ours["budget"][0])
+        for name, rows in found.items():
+            row = rows[level]
+            cell = [f"{budget:.2e}" if budget else "none", name]
+            for phase in range(1, phases + 1):
+                spent = float(row[f"spent_{phase}"].mean())
+                cell += [f"{row[f'quality_{phase}'].mean():.4f}", percent(spent / budget) if budget else f"{spent:.2e}"]
+                cell.append(percent(float(row[f"share_{phase}"].mean())))
+                if phase > 1 or phases == 1:
+                    cell.append(f"{row[f'adapted_{phase}'].mean():.0f}")
+            cells.append(cell)
+            if name != OURS:
+                last = ["", "  router ahead by"]
+                for phase in range(1, phases + 1):
+                    gap, half = paired(ours[f"quality_{phase}"], row[f"quality_{phase}"])
+                    last += [f"{gap:+.4f} ± {half:.4f}", "", ""] + ([""] if phase > 1 or phases == 1 else [])
+                cells.append(last)
+    return aligned(headers, cells)
+
+
+def _pairs(found: Mapping[str, Sequence[Mapping[str, Array]]], data: Mapping[str, Array]) -> str:
+    strong, weak = data["pairs_rewards"].T
+    only = float(np.mean(strong > weak))
+    cells: list[list[Any]] = [["0 %", f"{weak.mean():.4f}", "always weak", ""]]
+    for row in found[OURS]:
+        share = float(row["share_1"].mean())
+        random = share * strong.mean() + (1.0 - share) * weak.mean()
+        gap, half = paired(row["quality_1"], np.full(len(row["quality_1"]), random))
+        # Calls beyond the prompts that only the strong model gets right go where both are right, or both wrong.
+        best = weak.mean() + min(share, only)
+        ahead = f"{gap:+.4f} ± {half:.4f}"
+        cells.append([percent(share), f"{row['quality_1'].mean():.4f}", f"{random:.4f} ({ahead})", f"{best:.4f}"])
+    cells.append(["100 %", f"{strong.mean():.4f}", "always strong", ""])
+    return aligned(["strong calls", "router", "random (router ahead)", "oracle"], cells)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenbandits.environments import Round
 from eigenbandits.inputs import Array
@@ -98,8 +99,12 @@ class RequestsInstance:
         self.budgets = (
             np.geomspace(means.min(), means.max(), LEVELS) if scenario == "pacing" else np.array([*BUDGETS, 0.0])
         )
-        test = (len(data["test_vectors" if scenario == "pacing" else "test_k4_vectors"]),)
-        self.phases = (len(data["val_vectors"]), *(test if self.focus == FLASH or scenario == "pacing" else 3 * (PHASE,)))
+        measured: tuple[int, ...] = (PHASE, PHASE, PHASE)
+        if scenario == "pacing":
+            measured = (len(data["test_vectors"]),)
+        elif self.focus == FLASH:
+            measured = (len(data["test_k4_vectors"]),)
+        self.phases = (len(data["val_vectors"]), *measured)
 
     def rounds(self) -> Iterator[Round]:
         """Go through the requests."""
@@ -145,7 +150,7 @@ class RequestsInstance:
             yield Request(vector, self.data["pairs_rewards"][row], np.array([1.0, 0.0]), number // PAIR_REQUESTS)
 
 
-def _part(data: Mapping[str, Array], split: str, rows: Array, phase: int) -> Iterator[Request]:
+def _part(data: Mapping[str, Array], split: str, rows: NDArray[np.intp], phase: int) -> Iterator[Request]:
     vectors, rewards, costs = (data[f"{split}_{name}"] for name in ("vectors", "rewards", "costs"))
     for row in rows.tolist():
         yield Request(vectors[row].astype(np.float64), rewards[row], costs[row], phase)

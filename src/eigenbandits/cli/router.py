@@ -1,0 +1,77 @@
+"""`eigenbandits router`: run the gateway for language models, or measure the router beside ParetoBandit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eigenbandits.cli import options
+from eigenbandits.cli.runner import Runner, runs_experiments
+from eigenbandits.extras import need
+from eigenbandits.lab.errors import LabError
+
+commands = typer.Typer(
+    help="A router for language models: a gateway, and how good it is.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@commands.command("serve")
+def serve(
+    config: Annotated[Path, typer.Option(help="TOML file of settings; docs/howto/router.md shows one.")],
+    check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
+) -> None:
+    """Run a gateway that speaks the OpenAI chat API and picks a model for each request."""
+    need("router", "httpx", "starlette", "uvicorn", what="The gateway")
+    import uvicorn
+
+    from eigenbandits.router.gateway import Config, application
+
+    with options.refusals():
+        settings = Config.read(config)
+        host, port = settings.host, settings.port
+    if check:
+        typer.echo(f"The settings are right: {len(settings.models)} models, on {host}:{port}.")
+        return
+    with options.failures(ValueError, ImportError):
+        made = application(settings)
+    typer.echo(f"listening on http://{host}:{port}")
+    uvicorn.run(made, host=host, port=port, log_level="warning")
+
+
+@commands.command("study")
+@runs_experiments
+def study(
+    run: Runner,
+    data: options.Data = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="An .npz file with the vectors of each split; they are made by default.")
+    ] = None,
+    scenarios: Annotated[
+        list[str] | None, typer.Option(help="pacing, price, degraded, arrival, bad-arrival, pairs; all by default.")
+    ] = None,
+    peer: Annotated[bool, typer.Option("--peer", help="Run ParetoBandit too; it must be installed.")] = False,
+    seeds: options.Seeds = 20,
+    times: Annotated[bool, typer.Option(help="Measure times too.")] = True,
+    out: options.Out = Path("results/router"),
+) -> None:
+    """Measure the router on judged and priced answers (`router/` in the folder of the data), beside ParetoBandit."""
+    from eigenbandits.lab.folders import data_folder
+    from eigenbandits.lab.studies import router
+
+    wanted = options.names(scenarios) or list(router.SCENARIOS)
+    for name in wanted:
+        if name not in router.SCENARIOS:
+            raise typer.BadParameter(f"scenarios has {name!r}; expected some of {', '.join(router.SCENARIOS)}.")
+    with options.failures(LabError):
+        file = router.prepare(data_folder(data), out / "answers.npz", vectors)
+        arrays = router.read(str(file.absolute()))
+        for name in wanted:
+            if name == "pairs" and "pairs_vectors" not in arrays:
+                typer.echo("pairs: skipped, as problems/route_routellm.npz is not in the folder of the data.\n")
+                continue
+            results = run(router.experiment(file, name, seeds, peer), out / name)
+            typer.echo(router.report(name, results, arrays) + "\n")
+        if times:
+            typer.echo(router.timing(arrays, peer))

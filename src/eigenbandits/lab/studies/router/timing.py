@@ -1,0 +1,85 @@
+"""What a decision and its feedback cost, beside ParetoBandit in the same run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from eigenbandits.inputs import Array
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.reporting.tables import aligned
+from eigenbandits.lab.studies.router.data import MODELS, PRICES
+from eigenbandits.lab.studies.router.players import pareto_features, pareto_router
+from eigenbandits.lab.studies.router.scenarios import BUDGETS
+from eigenbandits.router import Model, Router
+
+LEGEND = """\
+Microseconds for one request, each router taking its turn: the fastest twentieth, the median and the mean of routing and
+feedback together, once the first half of the requests has been learned. The mean holds everything: directions found
+anew, priors fitted, and what else the machine did. floor: one product of three models with a prompt."""
+
+
+def timing(data: Mapping[str, Array], peer: bool = False, requests: int = 1785) -> str:
+    """Return the table of times as text."""
+    vectors = data["val_vectors"].astype(np.float64)[:requests]
+    rewards, costs = data["val_rewards"], data["val_costs"]
+    turns: dict[str, Callable[[int], float]] = {"Router, d = 384": _ours(vectors, rewards, costs)}
+    if peer:
+        short = np.array([pareto_features(vector) for vector in vectors])
+        whole = np.column_stack([vectors, np.ones(len(vectors))])
+        turns["ParetoBandit, its PCA, d = 26"] = _peer(short, rewards, costs)
+        turns["ParetoBandit, d = 385"] = _peer(whole, rewards, costs)
+    thetas = np.ones((3, vectors.shape[1]))
+
+    def floor(row: int) -> float:
+        begin = time.perf_counter()
+        _ = thetas @ vectors[row]
+        return time.perf_counter() - begin
+
+    turns["floor"] = floor
+    found = {name: np.empty(len(vectors)) for name in turns}
+    for row in range(len(vectors)):
+        for name, turn in turns.items():
+            found[name][row] = 1e6 * turn(row)
+    cells = []
+    for name, times in found.items():
+        late = times[len(times) // 2 :]
+        cells.append([name, f"{np.quantile(late, 0.05):.1f}", f"{np.median(late):.1f}", f"{late.mean():.1f}"])
+    return "\n\n".join((aligned(["microseconds", "fastest 5 %", "median", "mean"], cells), LEGEND))
+
+
+def _ours(vectors: Array, rewards: Array, costs: Array) -> Callable[[int], float]:
+    router = Router([Model(name, PRICES[name]) for name in MODELS[:3]], budget=BUDGETS[1], seed=0)
+
+    def turn(row: int) -> float:
+        begin = time.perf_counter()
+        route = router.route(vectors[row])
+        middle = time.perf_counter()
+        place = MODELS.index(route.model)
+        reward, cost = float(rewards[row, place]), float(costs[row, place])
+        again = time.perf_counter()
+        router.feedback(route.id, reward, cost)
+        return middle - begin + time.perf_counter() - again
+
+    return turn
+
+
+def _peer(vectors: Array, rewards: Array, costs: Array) -> Callable[[int], float]:
+    try:
+        router = pareto_router(BUDGETS[1], False, vectors.shape[1])
+    except ImportError as error:
+        raise LabError(f"ParetoBandit cannot be imported ({error}); pip install paretobandit==0.1.1.") from None
+
+    def turn(row: int) -> float:
+        begin = time.perf_counter()
+        model, log = router.route(vectors[row])
+        middle = time.perf_counter()
+        place = MODELS.index(model)
+        reward, log.cost_usd = float(rewards[row, place]), float(costs[row, place])
+        again = time.perf_counter()
+        router.process_feedback(log.request_id, reward=reward)
+        return middle - begin + time.perf_counter() - again
+
+    return turn

@@ -1,0 +1,91 @@
+"""The servers that answer: one attempt after the other, and for how long a server that fails is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from eigenbandits.router.gateway.config import UpstreamConfig
+
+# Statuses that say nothing about the request: the server is busy, or down.
+UNAVAILABLE = frozenset((408, 429, 500, 502, 503, 504))
+# Seconds before the second attempt at a server; doubled for each further one.
+PAUSE = 0.05
+# A server that has failed so often in a row is left alone for some seconds, twice as long each time.
+FAILURES, SHORTEST_REST, LONGEST_REST = 3, 1.0, 60.0
+
+
+class UpstreamError(Exception):
+    """A server has given no answer."""
+
+
+class Upstream:
+    """A server that answers for a model.
+
+    Parameters
+    ----------
+    config
+        Its settings.
+    client
+        What requests are sent with.
+    """
+
+    def __init__(self, config: UpstreamConfig, client: httpx.AsyncClient) -> None:
+        self.config, self.client = config, client
+        self.failures = 0
+        self.rests_until = 0.0
+
+    @property
+    def rests(self) -> bool:
+        """Whether the server has failed too often to be asked now."""
+        return time.monotonic() < self.rests_until
+
+    async def open(self, body: Mapping[str, Any]) -> httpx.Response:
+        """Send a chat request, and return the response once its head is there; it must be closed.
+
+        Raises
+        ------
+        UpstreamError
+            If all attempts failed.
+        """
+        key = "" if self.config.key_env is None else os.environ[self.config.key_env]
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        sent = {**body, "model": self.config.upstream or self.config.name}
+        reason = ""
+        for attempt in range(1 + self.config.retries):
+            if attempt:
+                await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
+            request = self.client.build_request(
+                "POST",
+                f"{self.config.url.rstrip('/')}/chat/completions",
+                json=sent,
+                headers=headers,
+                timeout=self.config.timeout,
+            )
+            try:
+                response = await self.client.send(request, stream=True)
+            except httpx.HTTPError as error:
+                reason = f"{type(error).__name__} {error}".strip()
+                continue
+            if response.status_code not in UNAVAILABLE:
+                return response
+            reason = f"status {response.status_code}"
+            await response.aclose()
+        self.failed()
+        raise UpstreamError(f"{self.config.name}: {reason}")
+
+    def failed(self) -> None:
+        """Take note that the server has given no answer."""
+        self.failures += 1
+        if self.failures >= FAILURES:
+            rest = min(SHORTEST_REST * 2.0 ** (self.failures - FAILURES), LONGEST_REST)
+            self.rests_until = time.monotonic() + rest
+
+    def answered(self) -> None:
+        """Take note that the server has answered."""
+        self.failures, self.rests_until = 0, 0.0
