@@ -12,7 +12,7 @@ import numpy as np
 import eigenbandits as eb
 
 # Megabytes. The wheel holds no tests, no pages and no data but the digits' network.
-LARGEST_WHEEL, LARGEST_ARCHIVE = 1.0, 8.0
+LARGEST_WHEEL, LARGEST_ARCHIVE = 1.5, 8.0
 NEEDED = (
     *("benchmarks/run.py", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "deploy/Dockerfile"),
     *("docs/index.md", "docs/explained/policies.js", "tests/docs/pages.py", "Makefile", "mkdocs.yml", "LICENSE"),
