@@ -47,7 +47,7 @@ def test_the_reference_is_the_first_sets_mean_where_that_is_more_than_chance():
 
 @pytest.mark.parametrize("kind", ["set", "differences"])
 def test_a_bare_vector_has_no_meaning_where_sets_are_centered(kind):
-    with pytest.raises(ValueError, match="hand in the Decision that choose"):
+    with pytest.raises(ValueError, match="pass the Decision that choose"):
         started(kind).lift_vectors(ACTIONS[0])
 
 

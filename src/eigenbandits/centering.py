@@ -1,4 +1,4 @@
-"""What is taken off the actions before anything looks at them, and the intercept that this asks for."""
+"""What is subtracted from the actions before anything else sees them, and the intercept that this needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Centering(Component):
     Parameters
     ----------
     kind
-        "none": actions are taken as they are. "mean": directions are found around the running mean of all actions,
+        "none": nothing is subtracted. "mean": directions are found around the running mean of all actions,
         and an intercept stands for what the mean earns. "set": each decision set is taken relative to its own mean,
         which leaves the differences between its actions, all that a choice needs, and an intercept for the rest.
         "differences": the same without an intercept, for rewards that are near zero for the average action of a set,
@@ -69,12 +69,12 @@ class Centering(Component):
         self.reference = _large_mean(actions) if self.around_mean else None
 
     def lift(self, actions: Array) -> tuple[Array, Array | None]:
-        """Return the rows (K, D) of one decision set as beliefs see them, and the center that was taken off."""
+        """Return the rows (K, D) of one decision set as beliefs see them, and the center that was subtracted."""
         center = np.asarray(actions.mean(axis=0)) if self.by_set else self.reference
         return self._lifted(actions, center), center
 
     def center_of(self, actions: Array) -> Array | None:
-        """Return what is taken off the actions of one decision set, or None."""
+        """Return what is subtracted from the actions of one decision set, or None."""
         return np.asarray(actions.mean(axis=0)) if self.by_set else self.reference
 
     def lift_vectors(self, vectors: Array) -> Array:
@@ -91,7 +91,7 @@ class Centering(Component):
         if self.by_set:
             raise ValueError(
                 "this policy centers each decision set on its own mean, so a bare vector has no meaning; "
-                "hand in the Decision that choose() gave."
+                "pass the Decision that choose() returned."
             )
 
     def shift_from(self, other: Centering) -> Shift:
@@ -121,7 +121,7 @@ def size_of(vectors: Array) -> float:
 def _large_mean(actions: Array) -> Array | None:
     """Return the mean of the first vectors, where it is more than chance.
 
-    Any fixed reference will do, since the frame corrects for the running mean. This one keeps later sums from losing
+    Any fixed reference would do, since the frame corrects for the running mean. This one keeps later sums from losing
     their digits under a large common mean; a mean within two of its standard errors is left alone, as it would only
     give all rewards an offset that they do not have.
     """

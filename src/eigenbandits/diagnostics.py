@@ -27,7 +27,7 @@ class Diagnostics:
     dim
         Length of the actions, once it is known.
     center
-        What is taken off the actions; see `Policy`.
+        What is subtracted from the actions; see `Policy`.
     vectors_seen, decision_sets_seen, rewards_learned
         How much went in.
     rank, spectrum, projection_error
@@ -65,7 +65,7 @@ class Diagnostics:
 
     @classmethod
     def gather(cls, found: Mapping[str, Any]) -> Self:
-        """Return what the parts of a policy told: names of fields become fields, all others details."""
+        """Return what the parts of a policy report: names of fields become fields, all others details."""
         known = {one.name for one in fields(cls)} - {"summary", "details", "warnings"}
         own = {name: value for name, value in found.items() if name in known}
         rest = {name: value for name, value in found.items() if name not in known and name != "warnings"}

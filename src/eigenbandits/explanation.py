@@ -15,7 +15,7 @@ def explain(found: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     found
-        What the parts of a policy told.
+        What the parts of a policy report.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def warn(found: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     found
-        What the parts of a policy told.
+        What the parts of a policy report.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of what users hand in: each error says in one sentence what was wrong and what was expected."""
+"""Checks of what users pass: each error says in one sentence what was wrong and what was expected."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _check_width(width: int, dim: int | None, what: str) -> None:
 
 def _finite(array: Array, what: str, single: bool | None = None) -> Array:
     # One cheap pass, through BLAS, which raises no warnings: NaN, infinity and what is too large always show in the sum
-    # of the absolute values, and many numbers of ordinary size are told apart from them below.
+    # of the absolute values, and many numbers of ordinary size are distinguished from them below.
     flat = array.reshape(-1)
     rounded = flat.dtype is _DTYPES["float32"]
     total = blas.sasum(flat) if rounded else blas.dasum(flat)

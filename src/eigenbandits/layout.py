@@ -20,9 +20,9 @@ Array = NDArray[np.float64]
 
 
 class Layout(Component):
-    """What `Policy` is made on: a centering, scores, a subspace and a belief, laid out when the first action is seen.
+    """The base of `Policy`: a centering, scores, a subspace and a belief, set up when the first action is seen.
 
-    Whether there are scores is settled by the first choice or reward; vectors may be observed before.
+    The first choice or reward shows whether there are scores; vectors may be observed before.
     """
 
     dim: int | None
@@ -58,7 +58,7 @@ class Layout(Component):
         return lifted
 
     def lift(self, array: Array, scores: Array | None) -> tuple[Array, Array | None]:
-        """Return one decision set as the belief sees it, scores included, and what was taken off its actions."""
+        """Return one decision set as the belief sees it, scores included, and what was subtracted from its actions."""
         lifted, center = self.centering.lift(array)
         if scores is not None:
             lifted = self.scoring.append(lifted, scores, self.centering.by_set)
@@ -70,21 +70,21 @@ class Layout(Component):
         if self.encoder.changes:
             self.encoder.check_round(decision.round)
         if row is None or row is action:
-            # Made by hand, or with nothing taken off: as good as its vector.
+            # Made by hand, or with nothing subtracted: the vector says it all.
             made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
             vector = action if made else inputs.as_action(action, self.dim, dtype=self.dtype)
             return np.asarray(self.lift_vectors(vector[None])[0])
         vector = inputs.as_action(action, self.dim, dtype=self.dtype) if len(action) != self.dim else action
         if self.dim is None:
             if self.centering.around_mean or self.scoring.prior is not None:
-                raise ValueError("this decision was made by another policy; hand in its action vector instead.")
+                raise ValueError("this decision was made by another policy; pass its action vector instead.")
             self._settle(vector[None], None)
         length = self.lifted_dim
         if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
             # Made by choose(), which has checked it, and unchanged since.
             return row
         if np.shape(row) != (length,):
-            raise ValueError("this decision was made by a policy that centers in another way; hand in its own.")
+            raise ValueError("this decision was made by a policy that centers in another way; pass one of this policy.")
         return inputs.as_action(row, length, what="the decision's lifted row")
 
     def lift_vectors(self, vectors: Array, scores: ArrayLike | None = None) -> Array:
@@ -103,7 +103,7 @@ class Layout(Component):
             )
 
     def _settle(self, array: Array, scores: Array | None) -> None:
-        """Lay the policy out for good, with the first choice or reward: whether there are scores is known by then."""
+        """Set up the policy at the first choice or reward, which shows whether there are scores."""
         if scores is not None and not self.belief.takes_scores:
             raise self._no_scores(self.belief)
         if self.dim is None or scores is not None:
@@ -117,7 +117,7 @@ class Layout(Component):
         )
 
     def _start(self, array: Array, scores: Array | None = None) -> None:
-        """Lay out the parts, or the belief anew where scores come with the first choice."""
+        """Set up the parts, or the belief again if scores come with the first choice."""
         parts: tuple[Component, ...] = (self.centering, self.scoring, self.subspace, self.belief)
         fresh = [part.state() for part in parts]
         try:

@@ -25,7 +25,7 @@ class Shift:
     Parameters
     ----------
     offset
-        c′ − c, or None where both take off the same.
+        c′ − c, or None if both subtract the same.
     theirs, ours
         κ′ and κ, or 0 where lifted rows have no coordinate for an intercept.
     score
@@ -141,9 +141,9 @@ def added(replicas: Sequence[Replica[Any]]) -> list[Replica[Any]]:
 
 
 def refuse_base(replicas: Sequence[Replica[Any]], what: str) -> None:
-    """Raise a sentence where there is a snapshot, for summaries from which nothing can be taken off."""
+    """Raise a sentence where there is a snapshot, for summaries from which nothing can be subtracted."""
     if any(replica.weight < 0 for replica in replicas):
-        raise ValueError(f"{what} is a summary from which base cannot be taken off; merge replicas that began afresh.")
+        raise ValueError(f"{what} is a summary from which base cannot be subtracted; merge without a base.")
 
 
 def sum_of_halves(replicas: Sequence[Replica[Any]], name: str = "gram") -> Array:
@@ -166,7 +166,7 @@ def refuse_unknown(part: Component) -> None:
 
 
 def differing(first: Any, second: Any) -> str | None:
-    """Return in words what two parts were made with differently, but for seeds; None where they were made alike."""
+    """Return in words how the arguments of two parts differ, except for seeds; None if they are the same."""
     if type(first) is not type(second):
         return f"{type(second).__name__} instead of {type(first).__name__}"
     others = second.params()

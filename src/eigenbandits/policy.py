@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class Policy(Layout):
-    """A subspace, a belief and a rule, joined into something that chooses and learns.
+    """A subspace, a belief and a rule, which together choose and learn.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Policy(Layout):
     rule
         Which action follows from the belief.
     center
-        What is taken off the actions: "none", "mean", "set" or "differences"; see `centering.Centering`.
+        What is subtracted from the actions: "none", "mean", "set" or "differences"; see `centering.Centering`.
     seed
         Seed of the policy's own randomness.
     dtype
@@ -133,20 +133,20 @@ class Policy(Layout):
         actions
             The decision set.
         observe
-            Whether the subspace takes note of the actions; False leaves it as it is, for replays and for hosts that
-            have shown it enough.
+            Whether the subspace observes the actions; False leaves it unchanged, for replays and for hosts that have
+            shown it enough.
         allowed
             Which rows may be chosen, as a mask of K truth values or as row numbers; all of them by default. The
             others, sold out or seen already, still show the subspace where the actions lie.
         scores
-            What a ranker that is there already says of each action, higher for better, in any unit: rewards are taken
-            to follow it, and what they say beyond it is learned. From the first call on, or never.
+            How an existing ranker scores each action, in any unit; higher is better. Rewards are assumed to follow the
+            scores, and what they say beyond them is learned. Given from the first call on, or never.
         """
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
         lifted, belief = self._show(array, ranks, observe), self.belief
-        # What may not be chosen ends here: to the belief and the rule, the rows that are left are the decision set.
+        # From here on, the allowed rows are the decision set: the belief and the rule see no others.
         rows = lifted if kept is None else lifted[kept]
         view = belief.view(rows)
         choice = self.rule.choose(view, rows.shape[0], self.rng)
@@ -167,7 +167,7 @@ class Policy(Layout):
     ) -> list[Decision]:
         """Choose one row of each of many independent decision sets, all against the belief as it is now.
 
-        The same as choosing in one after the other without learning in between, but that the subspace sees all of
+        The same as choosing in one after the other without learning in between, except that the subspace sees all of
         them first and that the arithmetic is done at once: a page of 100 users costs little more than one.
 
         Parameters
@@ -268,8 +268,8 @@ class Policy(Layout):
     ) -> Array:
         """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned.
 
-        A rule without chance is certain of one action. Where models are drawn, the probabilities are those which the
-        models drawn now lead to, and differ from call to call; their mean is the rule's own.
+        A deterministic rule gives one action probability 1. If the rule draws models, the probabilities are those
+        that the models drawn now lead to, and differ from call to call; their mean is the rule's own.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Policy(Layout):
         )
 
     def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
-        """Take in the reward of a decision, or of an action vector (d,) and its score; the order does not matter.
+        """Learn the reward of a decision, or of an action vector (d,) and its score; the order does not matter.
 
         Of a list: the reward of each item, or the position of the only click, the first being 0, or None for no click.
         """
@@ -332,7 +332,7 @@ class Policy(Layout):
         *,
         scores: ArrayLike | None = None,
     ) -> None:
-        """Take in a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
+        """Learn from a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
         actions, rewards = lists.flat(actions, rewards)
         if lists.are(actions, Decision):
             values = inputs.as_rewards(rewards, len(actions))
@@ -350,16 +350,16 @@ class Policy(Layout):
             raise
 
     def merge(self, others: Iterable[Policy], base: Policy | None = None) -> None:
-        """Take in what other replicas of this policy have seen and learned, as if one process had.
+        """Add what other replicas of this policy have seen and learned, as if one process had.
 
         Sums and counts add up exactly, and everything else follows from them: the subspace is found and the posterior
-        made anew. Sketches and streaming subspaces are joined within their own error. Decisions that are still waiting
+        recomputed. Sketches and streaming subspaces are joined within their own error. Decisions that are still waiting
         for their rewards belong to the replica that made them. Refused replicas leave this policy as it was.
 
         Parameters
         ----------
         others
-            Policies made with the same arguments, but for the seed.
+            Policies made with the same arguments, except for the seed.
         base
             The snapshot that this policy and the others started from, if they did: what it knows is counted once.
         """

@@ -46,7 +46,7 @@ class Scoring(Component):
         self.prior: Any = prior
         # Whether actions have scores; None until the first choice or reward says so.
         self.used: bool | None = None
-        # What is taken off the scores, what they are then divided by, and the size that this gives them.
+        # What is subtracted from the scores, what they are then divided by, and their size after that.
         self.origin = 0.0
         self.unit = 1.0
         self.size = 1.0
@@ -58,7 +58,7 @@ class Scoring(Component):
         """
         self.used, self.size = True, size
         self.origin = float(scores.mean()) if centered else 0.0
-        # One score, or equal ones up to rounding, have no spread: their own size has to do.
+        # One score, or equal ones up to rounding, have no spread: their own size is used.
         spread, largest = float(scores.std()), float(np.abs(scores).max())
         self.unit = (spread if spread > 1e-9 * largest else largest or 1.0) / size
 

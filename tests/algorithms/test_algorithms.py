@@ -44,7 +44,7 @@ def test_the_three_axes(policy, subspace, belief, rule):
         (eb.PSLB, {"noise": 0.1, "rank": 2, "radius": "wide"}, "radius is 'wide'; expected one of 'sharp'"),
         (eb.PSLB, {"noise": 0.1, "subspace": "flat"}, "subspace is 'flat'; expected one of 'pca', 'streaming'"),
         (eb.PSLB, {"noise": 0.1, "subspace": "streaming", "center": "mean"}, "Streaming cannot follow a running mean"),
-        (eb.PSLB, {"noise": "estimated"}, "noise is 'estimated'; expected a number"),
+        (eb.PSLB, {"noise": "estimated"}, "noise is 'estimated'; expected the standard deviation"),
         (eb.PSLB, {"noise": 0.1, "ridge": 1e-60}, "ridge is 1e-60; expected a number from 1e-50 to 1e\\+50"),
         (eb.PSLB, {"noise": 0.1, "theta_bound": 1e60}, "theta_bound is 1e\\+60; expected a number from"),
         (eb.PSLB, {"noise": 0.1, "center": "median"}, "center is 'median'"),

@@ -1,4 +1,4 @@
-"""EigenUCB and EigenTS: the flagship, which learns its prior from the spectrum and the rewards."""
+"""EigenUCB and EigenTS: the flagship, with a prior that is learned from the spectrum and the rewards."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class EigenUCB(Optimistic, _Eigen):
     noise
         The standard deviation of the rewards around their mean, or None: learned from them.
     width
-        How optimistic to be: in units of what the best of K equally uncertain actions would lie above its estimate,
-        which is at least one posterior standard deviation; see `belief.Spectral`.
+        How optimistic to be. The unit is how far the best of K equally uncertain actions would lie above its estimate,
+        but at least one posterior standard deviation; see `belief.Spectral`.
     center
         "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
     memory
         Half-life in rewards, for a world that changes: after so many further rewards, a reward weighs half, and so does
-        a decision set for the subspace. "auto" finds out from the rewards which of several half-lives predicts them
-        best (`belief.Memories`); None forgets nothing.
+        a decision set for the subspace. "auto" chooses the half-life that predicts the rewards best
+        (`belief.Memories`); None forgets nothing.
     prior
         A scorer to start from: a θ₀, a number for the θ₀ that has it everywhere, or a function that gives the scores
         (K,) of actions (K, d). Scores that come with the actions are given to `choose` instead
         (docs/howto/scores.md). A function cannot be saved to a file.
     certified
-        Choose by a confidence set that is proved to hold for all rounds at once, in the place of the posterior; needs
-        `noise` and `theta_bound`, and costs regret (docs/certified.md).
+        Choose by a confidence set that is proved to hold for all rounds at once, instead of by the posterior. This
+        needs `noise` and `theta_bound`, and costs regret (docs/certified.md).
     theta_bound, delta
         For `certified`: S ≥ ‖θ*‖ (intercept included where actions are centered), and δ, the probability that the set
         may fail, ever.

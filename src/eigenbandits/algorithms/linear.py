@@ -41,7 +41,7 @@ class OFUL(Optimistic, Confident):
     noise, theta_bound, action_bound, ridge, delta, center, seed
         As for `PSLB`.
     radius
-        "logdet": the tightest radius of its paper; "mixture": √(R²(·) + λS²) in the place of R√(·) + S√λ, proved on the
+        "logdet": the tightest radius of its paper; "mixture": √(R²(·) + λS²) instead of R√(·) + S√λ, proved on the
         same assumptions (docs/certified.md); "paper": the worst-case form, with log(1 + tL²/(mλ)) as Lale et
         al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
     rank
@@ -71,7 +71,7 @@ class OFUL(Optimistic, Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinUCB(Optimistic, Ridge):
-    """The same choice with a free multiplier in the place of the radius, as most practice has it.
+    """The same choice with a free multiplier instead of the radius, as is common in practice.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class LinTS(Floored, Ridge):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class CBRAP(Confident):
-    """Optimism after a random projection on `rank` dimensions: O(Kdm) to choose, blind to what the actions show.
+    """Optimism after a random projection on `rank` dimensions: O(Kdm) to choose, whatever the actions show.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class SOFUL(Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class CBSCFD(Confident):
-    """The same sketch with spectral compensation: what shrinking takes off is given back in every direction.
+    """The same sketch with spectral compensation: what shrinking removes is added back in every direction.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class _PrincipalSubspace(Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PSLB(Optimistic, _PrincipalSubspace):
-    """Projected stochastic linear bandit: optimism that leans on the subspace of all the actions seen.
+    """Projected stochastic linear bandit: optimism in the subspace that all actions seen show.
 
     In each round: PCA over every action offered so far, rewarded or not; a set C_m of models inside the span of the
     top eigenvectors, with a radius that allows for the span's error, intersected with OFUL's set C_d; then the action

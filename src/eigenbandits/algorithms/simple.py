@@ -1,4 +1,4 @@
-"""Policies to measure others by: greedy ones, chance, and the one that knows."""
+"""Reference policies: greedy ones, a random one, and one that knows θ*."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SquareCB(Floored, Ridge):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Random(Algorithm):
-    """Any action, evenly; learns nothing.
+    """A uniformly random action; nothing is learned.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Oracle(Algorithm):
     theta
         θ*; None waits for `reveal`, which `eigenbandits.run` calls.
     seed
-        Unused; there so that all policies are made alike.
+        Unused; all policies take it.
     """
 
     theta: Any = None

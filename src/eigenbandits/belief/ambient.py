@@ -25,7 +25,7 @@ _ROUNDING = float(np.finfo(float).eps)
 # From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
 # fit in the cache, and reading half as much of it counts.
 MANY, FEW = 64, 8
-# Steps in which a half-life fades: within one, weights are off by 2^(1/8), nine percent, at the most.
+# Steps in which a half-life fades: within one, weights are off by 2^(1/8), at most nine percent.
 STEPS = 8
 # Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
 SLACK = 8.0 * float(np.finfo(np.float32).eps)
@@ -39,14 +39,14 @@ class Ambient(RidgeBelief):
     noise
         R: rewards are R-sub-Gaussian around their mean; ½ is safe for rewards in [0, 1].
     theta_bound
-        S ≥ ‖θ*‖₂ (of the lifted parameter, intercept included, where actions are centred).
+        S ≥ ‖θ*‖₂ (of the lifted parameter, intercept included, where actions are centered).
     ridge
         λ.
     delta
         δ: the probability with which θ* may leave the set, ever.
     radius
-        "logdet": from the determinant that is there anyway, the tightest of its paper; "mixture": narrower still, the
-        root of a sum of squares in the place of the sum (docs/certified.md); "paper": the worst case with
+        "logdet": from the determinant, which is known anyway, the tightest of its paper; "mixture": narrower still, the
+        root of a sum of squares instead of the sum (docs/certified.md); "paper": the worst case with
         log(1 + tL²/(mλ)) under the factor d, as in Lale et al. 2019; or a number: a free multiplier.
     action_bound
         L for "paper"; None takes the largest norm seen.
@@ -97,11 +97,11 @@ class Ambient(RidgeBelief):
         self.since_fading = 0
 
     def lasting(self, memory: float | None) -> Self:
-        """Return a fresh belief with the same parameters and another half-life."""
+        """Return a new belief with the same parameters and another half-life."""
         return type(self)(**(self.params() | {"memory": memory}))
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out Z⁻¹ = I/λ and θ̂ = 0."""
+        """Set up Z⁻¹ = I/λ and θ̂ = 0."""
         self.evidence.start(dim)
         self.inverse.start(dim, linalg.block_for(dim), 1.0 / self.ridge)
         self.center = np.zeros(dim)
@@ -110,7 +110,7 @@ class Ambient(RidgeBelief):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
         _, lost = self._update(action, reward)
-        # Last, since everything above can be made anew from the sums (`recover`).
+        # Last, since everything above can be recomputed from the sums (`recover`).
         self.evidence.add(action, reward)
         self.since_repair += 1
         # Rounding adds up over rank-one updates. A fresh factorization every 4d of them costs a small part of what
@@ -134,7 +134,7 @@ class Ambient(RidgeBelief):
         """Follow one reward in Z⁻¹ and θ̂, and return xᵀZ⁻¹x and whether the reward was lost in rounding."""
         solved = self._solve(action)
         # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorization. A gain below
-        # them is noise, and updates by noise feed on each other: leave such rewards to the next factorization.
+        # them is noise, and such errors would add up: these rewards wait for the next factorization.
         least = 16.0 * _ROUNDING * self.largest
         inverse = self.inverse.lend()
         gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
@@ -157,11 +157,11 @@ class Ambient(RidgeBelief):
         return self.inverse.times(action)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Add many rewards: one rank-k update and one factorisation where that is cheaper."""
+        """Add many rewards: one rank-k update and one factorization where that is cheaper."""
         if 3 * len(actions) < len(self.center):
             super().learn_many(actions, rewards, forecasts)
             return
-        # The sums change only once the factorisation has come out well.
+        # The sums change only after the factorization has succeeded.
         if self.memory is not None:
             super().learn_many(actions, rewards, forecasts)
             return
@@ -188,12 +188,12 @@ class Ambient(RidgeBelief):
         self.recover()
 
     def recover(self) -> None:
-        """Find everything that follows from the sums anew."""
+        """Recompute everything that follows from the sums."""
         self.factor = None
         self.repair()
 
     def repair(self, evidence: Evidence | None = None) -> None:
-        """Find Z⁻¹, θ̂ and log det Z anew from the sums."""
+        """Recompute Z⁻¹, θ̂ and log det Z from the sums."""
         sums = self.evidence if evidence is None else evidence
         half, center, log_det = linalg.inverse(self.precision(sums), self.ridge, sums.moment)
         self.center = center
@@ -226,7 +226,7 @@ class Ambient(RidgeBelief):
         return len(self.center) * math.log(self.ridge)
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius Ω; by default the one chosen, or any other. `offered` is the largest norm at hand."""
+        """Return the radius Ω; by default the one chosen. `offered` is the largest norm in the decision set."""
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)

@@ -34,14 +34,14 @@ class Models:
 # Not frozen: one is made in every round, and that would triple its cost.
 @dataclass(slots=True, eq=False)
 class Finding:
-    """What a choice found on its way that the belief wants to keep; `Policy` hands it on to `Belief.note`.
+    """What a choice has computed that the belief can use again; `Policy` passes it to `Belief.note`.
 
     Attributes
     ----------
     action, solved
-        The lifted action chosen and Z⁻¹ times it, which its reward will ask for.
+        The lifted action chosen and Z⁻¹ times it, which its reward will need.
     factor
-        A factor of Z that was made to draw models.
+        A factor of Z, computed to draw models.
     largest_norm
         The largest norm offered, where a radius depends on it.
     forecast
@@ -66,7 +66,7 @@ class View(ABC):
     it offers beyond estimates is up to the belief (`Belief.offers`); a rule says what it needs (`Rule.needs`).
     """
 
-    # What trying something else than the best estimate may cost per choice, on average, in rewards (`Optimism`).
+    # How much reward may be given up per choice, on average, to try another than the best estimate (`Optimism`).
     allowance: float = math.inf
     # Whether the values of different actions err independently, as far as lists are concerned (`lists.choose`). Those
     # of a confidence set may all err at once.
@@ -114,11 +114,11 @@ class View(ABC):
         raise self._absent("boundary")
 
     def finding(self, index: int) -> Finding | None:
-        """Return what looking at the action chosen has found out that is worth keeping."""
+        """Return what the view has computed of the chosen action that is worth keeping."""
         return None
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Find out at once what `best` will ask for in each of the consecutive parts of these sizes."""
+        """Compute at once what `best` will need in each of the consecutive parts of these sizes."""
         self.uppers()
 
     def estimate(self, index: int) -> float:
@@ -198,8 +198,8 @@ def firsts(bounds: Array, sizes: list[int]) -> Rows:
 class Belief(Component):
     """Base of the belief axis.
 
-    In each round a belief is told the frame (`follow`), looked at (`view`), told what the choice found (`note`) and,
-    now or later, taught (`learn`). Only `follow`, `note` and `learn` change it.
+    In each round a belief gets the frame (`follow`), is viewed (`view`), gets what the choice found (`note`) and, now
+    or later, the reward (`learn`). Only `follow`, `note` and `learn` change it.
     """
 
     # What its views offer, of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; see `View`.
@@ -210,7 +210,7 @@ class Belief(Component):
     takes_scores: ClassVar[bool] = False
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
+        """Set up the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
 
     def take_scores(self, size: float) -> None:
         """Take note that the last coordinate of lifted actions is a score, of about this size; follows `start`."""
@@ -220,7 +220,7 @@ class Belief(Component):
 
     def view(self, lifted: Array) -> View:
         """Look at the belief through a decision set of lifted actions (K, D), in the frame followed last."""
-        raise TypeError(f"{type(self).__name__} does not say how it is viewed: give it a method view().")
+        raise TypeError(f"{type(self).__name__} has no method view(); define one.")
 
     def note(self, finding: Finding | None) -> None:
         """Keep what a choice has found; called once for each choice."""
@@ -230,16 +230,16 @@ class Belief(Component):
         return True
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
-        """Take in the reward of one lifted action, with what was said of it when it was chosen, where that is known."""
+        """Learn the reward of one lifted action, with the forecast of when it was chosen, if that is known."""
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Take in many; the result is the same as one by one, up to rounding."""
+        """Learn many rewards; the result is the same as one by one, up to rounding."""
         said = [None] * len(actions) if forecasts is None else forecasts
         for action, reward, forecast in zip(actions, rewards.tolist(), said, strict=True):
             self.learn(action, reward, forecast)
 
     def recover(self) -> None:
-        """Make everything that follows from the sums anew; called where learning was cut off in the middle."""
+        """Recompute everything that follows from the sums; called when learning was interrupted."""
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
         """Become what one belief would be that had learned what all replicas have; `follow` comes next.
@@ -268,7 +268,7 @@ class Belief(Component):
         )
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return what is worth telling a person."""
+        """Return what a person should know."""
         return {}
 
 

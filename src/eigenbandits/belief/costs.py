@@ -14,7 +14,7 @@ from eigenbandits.component import Component
 from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
-# The estimate is made anew when the rewards have grown by this share, or by this many.
+# The estimate is recomputed when the rewards have grown by this share, or by this many.
 GROWTH, MOST = 0.05, 32
 
 
@@ -41,11 +41,11 @@ class CostEstimate(Component):
         self.moment: Array = np.zeros(0)
         self.center: Array = np.zeros(0)
         self.inverse: Array = np.zeros((0, 0))
-        # The number of rewards at which the estimate is made anew.
+        # The number of rewards at which the estimate is recomputed.
         self.due = 1
 
     def start(self, dim: int) -> None:
-        """Lay out the sums."""
+        """Set up the sums."""
         self.moment, self.center = np.zeros(dim), np.zeros(dim)
 
     def of(self, lifted: Array, known: Array | None) -> tuple[Array, Array]:
@@ -64,7 +64,7 @@ class CostEstimate(Component):
         return np.where(np.isnan(known), expected, known), np.where(np.isnan(known), least, known)
 
     def refresh(self) -> None:
-        """Make the estimate anew where enough has been learned since."""
+        """Recompute the estimate if enough has been learned since."""
         count = self.evidence.count
         if count < self.due:
             return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 # log ρ = log(τ/(1 − τ)) is searched between these, τ from 1e-40 to 1 − 1e-40, until the optimum over E_τ lies in both
-# sets but for TOLERANCE. The minimum over τ is flat there, so that the value is then good to the last digit.
+# sets up to TOLERANCE. The minimum over τ is flat there, so that the value is then good to the last digit.
 LIMIT = 92.0
 TOLERANCE = 1e-10
 HALVINGS = 6
@@ -110,7 +110,7 @@ class Intersection:
         return np.asarray(self._c1 + (start + reach[:, None] * steps) @ self._to.T)
 
     def _optima(self, z: Array) -> Array:
-        """Return the optimum for each row of z, from the first centre and in the common coordinates."""
+        """Return the optimum for each row of z, from the first center and in the common coordinates."""
         tiny = np.finfo(float).tiny
         norms = np.sqrt(np.einsum("ij,ij->i", z, z))
         best = np.asarray(z / np.maximum(norms, tiny)[:, None])
@@ -153,7 +153,7 @@ class Intersection:
     # Below, ρ = τ/(1 − τ) and u = 1 + ρe; then the weights of E_τ are (1 − τ) + τe = u/(1 + ρ).
 
     def _center(self, log_ratio: Array) -> Array:
-        """Return the centre of E_τ, from the first ellipsoid's."""
+        """Return the center of E_τ, from the first ellipsoid's."""
         ratio = np.exp(log_ratio)[:, None]
         return np.asarray(ratio * self._e * self._gap / (1.0 + ratio * self._e))
 
@@ -164,11 +164,11 @@ class Intersection:
         return np.asarray((ratio[:, 0] / (1.0 + ratio[:, 0])) * terms.sum(axis=1))
 
     def _second(self, offset: Array) -> Array:
-        """Return q₂ for points given from the second centre."""
+        """Return q₂ for points given from the second center."""
         return np.asarray(np.square(offset) @ self._e)
 
     def _at(self, z: Array, log_ratio: Array) -> tuple[Array, Array]:
-        """Return the optimum over E_τ along each row of z, seen from the first centre and from the second."""
+        """Return the optimum over E_τ along each row of z, seen from the first center and from the second."""
         ratio = np.exp(log_ratio)[:, None]
         u = 1.0 + ratio * self._e
         axes = z * ((1.0 + ratio) / u)

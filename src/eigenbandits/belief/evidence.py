@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class Evidence(Component):
-    """What the rewards said, shared by the beliefs that read it.
+    """The sums over all rewards, shared by the beliefs that read them.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Evidence(Component):
         self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
         self.squares = 0.0
-        # How many rewards were added, and how much they weigh together: as much, but for what has faded.
+        # How many rewards were added, and how much they weigh together: as much, except for what has faded.
         self.count = 0
         self.weight = 0.0
         self.largest_norm = 0.0
 
     def start(self, dim: int) -> None:
-        """Lay out the sums."""
+        """Set up the sums."""
         if not self.slim:
             self.gram.start(dim, 64)
         self.moment = np.zeros(dim)
@@ -117,11 +117,11 @@ class Evidence(Component):
         return other
 
     def take(self, other: Evidence) -> None:
-        """Take over the sums of another, which must not be used any more."""
+        """Take the sums of another, which must not be used any more."""
         for name in self._state_names:
             setattr(self, name, getattr(other, name))
 
 
 def largest_norm(actions: Array) -> float:
-    """Return the largest norm among rows: L, for radii that need it and were not told."""
+    """Return the largest norm among rows: L, for radii that need it when it was not given."""
     return float(np.sqrt(np.einsum("ij,ij->i", actions, actions).max()))

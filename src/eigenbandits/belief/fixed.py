@@ -43,7 +43,7 @@ class FixedModel(Belief):
         self.count += 1
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up how many rewards went by."""
+        """Add up how many rewards were learned."""
         self.count = merging.count(replicas, "count")
 
     def view(self, lifted: Array) -> View:
@@ -51,7 +51,7 @@ class FixedModel(Belief):
         return _FixedView(self.model, lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return how many rewards went by."""
+        """Return how many rewards were learned."""
         return {"rewards_learned": self.count}
 
 

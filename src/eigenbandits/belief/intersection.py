@@ -49,12 +49,12 @@ class Both(Belief):
         self.intercept = ambient.intercept
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out both."""
+        """Set up both."""
         self.ambient.start(dim, intercept)
         self.projected.start(dim, intercept)
 
     def follow(self, frame: Frame | None) -> None:
-        """Let both follow the subspace, and look whether a new frame's set still meets the ambient one."""
+        """Let both follow the subspace, and check whether a new frame's set still meets the ambient one."""
         self._frame = frame
         self.ambient.follow(frame)
         if frame is None:
@@ -90,7 +90,7 @@ class Both(Belief):
         elif finding is not None and finding.decided_by == "ambient":
             self.bound_by_ambient += 1
 
-    # The ambient set comes last in learning, since it adds to the sums that everything can be made anew from.
+    # The ambient set comes last in learning, since it adds to the sums from which everything can be recomputed.
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Teach both; they share one set of sums."""
@@ -120,7 +120,7 @@ class Both(Belief):
         self.contradiction, self.checked_version = False, -1
 
     def recover(self) -> None:
-        """Make both anew from the sums."""
+        """Recompute both from the sums."""
         self.ambient.recover()
         self.projected.recover()
 

@@ -75,7 +75,7 @@ class Memories(Belief):
         return [getattr(self, name) for name in self._NAMES]
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out all of them."""
+        """Set up all of them."""
         for member in self.members:
             member.start(dim, intercept)
 
@@ -100,7 +100,7 @@ class Memories(Belief):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Weigh the memories by how well they predict the reward, then let each learn it."""
         if not self.accepts(forecast):
-            raise ValueError("this decision was made by a policy of another kind; hand in its action vector instead.")
+            raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
         members = self.members
         parts: list[Array | None] = [None] * len(members)
         other = np.ones(len(members))
@@ -171,7 +171,7 @@ class Memories(Belief):
             member.translate(change, rng)
 
     def recover(self) -> None:
-        """Make everything that follows from the sums anew."""
+        """Recompute everything that follows from the sums."""
         for member in self.members:
             member.recover()
 

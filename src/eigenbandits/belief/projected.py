@@ -32,7 +32,7 @@ class Projected(RidgeBelief):
         R, S, λ, δ and L, as for `Ambient`.
     radius
         "general": the paper's radius (eq. ellips1Supple), with S ε ‖B^{-1/2} V̂ᵀΣ‖₂ for the projection error;
-        "sharp": the same with Σ(I − P̂) in the place of Σ, which is all that the proof needs (docs/mathematics.md);
+        "sharp": the same with Σ(I − P̂) instead of Σ, which is all that the proof needs (docs/mathematics.md);
         "worst-case": the paper's closed form (eq. ellips2); or a number: a free multiplier.
     anytime
         Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not
@@ -70,7 +70,7 @@ class Projected(RidgeBelief):
         self.anytime = bool(anytime)
         self.slim = bool(slim)
         if self.slim and radius in ("general", "worst-case"):
-            raise ValueError(f"radius is {radius!r}; without Σ in memory only 'sharp' or a number can be had.")
+            raise ValueError(f"radius is {radius!r}; without Σ in memory expected 'sharp' or a number.")
         self.evidence = Evidence(self.slim)
         self.owns_evidence = True
         # In the coordinates z = Fᵀx of the current frame, and with y what they leave out (for "general": all of x):
@@ -102,12 +102,12 @@ class Projected(RidgeBelief):
         return found
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore({"evidence": self.evidence.state()} | state)
         self._ellipse = self._frame = None
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the sums."""
+        """Set up the sums."""
         if self.owns_evidence:
             self.evidence.start(dim)
 
@@ -127,7 +127,7 @@ class Projected(RidgeBelief):
                 self.cross,
                 self.cross_gram,
             )
-        # Last, since everything above can be read anew from the sums (`recover`).
+        # Last, since everything above can be read again from the sums (`recover`).
         if self.owns_evidence:
             self.evidence.add(action, reward)
 
@@ -176,7 +176,7 @@ class Projected(RidgeBelief):
         self.recover()
 
     def recover(self) -> None:
-        """Read the sums anew at the next choice; where Σ is not kept there is nothing to read them from."""
+        """Read the sums again at the next choice; if Σ is not kept, there is nothing to read them from."""
         self._ellipse = None
         if not self.slim:
             self.reading, self.version = None, -1
@@ -190,7 +190,7 @@ class Projected(RidgeBelief):
         return rest if self.offset is None else np.asarray(rest - self.offset)
 
     def ellipse(self, frame: Frame) -> Ellipse:
-        """Return the ellipsoid's centre and shape in the frame's coordinates."""
+        """Return the ellipsoid's center and shape in the frame's coordinates."""
         if frame.version != self.version:
             self._read(frame)
         if self._ellipse is None:
@@ -297,7 +297,7 @@ class Projected(RidgeBelief):
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""
         found: dict[str, Any] = {"rewards_learned": self.evidence.count, "radius_projected": None, "noise": self.noise}
-        # A frame that no choice has used yet is left alone: looking must not change when ΣF is read afresh.
+        # A frame that no choice has used yet is left alone: diagnostics must not change when ΣF is read again.
         if frame is not None and self.reading is not None and frame.version == self.version:
             found["radius_projected"] = self.beta(frame, max(self.rounds, 1))
         return found

@@ -22,7 +22,7 @@ class Sketched(RidgeBelief):
     """‖θ − θ̃‖_Z̃ ≤ Ω̃ with Z̃ = SᵀS + aI, S a sketch of at most 2ℓ rows of the chosen actions.
 
     Frequent directions (Liberty 2013): when the 2ℓ rows are full, the squared singular values are lowered by the
-    (ℓ + 1)-th of them, which frees half of the rows. The sum ρ of what was taken off bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
+    (ℓ + 1)-th of them, which frees half of the rows. The sum ρ of what was removed bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
     Without compensation a = λ (SOFUL, Kuzborskij et al. 2019); with it a = λ + ρ (CBSCFD, Chen et al. 2020).
 
     Parameters
@@ -32,7 +32,7 @@ class Sketched(RidgeBelief):
     size
         ℓ.
     compensate
-        Give back in every direction what shrinking took off.
+        Add back in every direction what shrinking removed.
     radius
         "logdet": from the sketch's own determinant; "paper": the worst case of Kuzborskij et al. (their Theorem on
         the sketched confidence ellipsoid, without compensation only); or a number: a free multiplier.
@@ -71,7 +71,7 @@ class Sketched(RidgeBelief):
         self._solver: _Solver | None = None
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the sketch; a sketch of d rows or more would lose nothing, so it never has more."""
+        """Set up the sketch; a sketch of d rows or more would lose nothing, so it never has more."""
         self.rows = np.zeros((2 * min(self.size, dim), dim))
         self.moment = np.zeros(dim)
 
@@ -165,7 +165,7 @@ class Sketched(RidgeBelief):
             self.largest_norm = max(self.largest_norm, finding.largest_norm)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore(state)
         self._solver = None
 

@@ -32,7 +32,7 @@ class LowRank:
     x = V Λ^½ ξ lies in the hidden subspace span(V) of `rank` dimensions, with V drawn uniformly and Λ holding
     the eigenvalues λ₊ … λ₋ of its covariance in geometric progression. ψ is an isotropic perturbation with
     covariance σ²I. Together they have energy E‖x‖² + E‖ψ‖² = `scale`², with E‖ψ‖² = `perturbation` · E‖x‖².
-    Every action of every round is drawn independently, but for ``vectors="duplicates"``.
+    Every action of every round is drawn independently, except with ``vectors="duplicates"``.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class LowRank:
           R-sub-Gaussian, where Hoeffding's lemma would only say √3 R: with z = √3 R s,
           E e^{sη} = sinh(z)/z = Σ z^{2k}/(2k+1)! ≤ Σ z^{2k}/(6^k k!) = e^{z²/6} = e^{s²R²/2}.
         - ``"bernoulli"``: rewards 0 or 1, the probability of 1 being `rate` · (1 + x̂ᵀθ) cut to [0, 1]; R = 1/2 by
-          Hoeffding's lemma. Where nothing is cut the mean is `rate` + x̂ᵀθ* with θ* = `rate` · θ: linear but for
+          Hoeffding's lemma. Where nothing is cut the mean is `rate` + x̂ᵀθ* with θ* = `rate` · θ: linear except for
           an intercept. θ* is what the instance reports.
         - ``"signs"``: rewards −1 or 1 with mean x̂ᵀθ* cut to [−1, 1]; R = 1. It has no intercept.
     theta : {"random", "weakest", "half-outside", "outside"}
@@ -74,7 +74,7 @@ class LowRank:
         - ``"cube"``: independent coordinates, uniform with variance 1 and σ²; d_x = 3m and d_ψ = 3d.
         - ``"heavy"``: the vectors of ``"sphere"``, each multiplied by an independent √((ν−2)/χ²_ν), ν = 3.
           Covariances are as before, but there is no fourth moment and no bound: Assumption 1 fails.
-        - ``"duplicates"``: rows come in pairs, the second a copy of the first but for a change of some 0.1 %.
+        - ``"duplicates"``: rows come in pairs, the second a copy of the first with a change of some 0.1 %.
           Covariances are as before, but the actions of one set are not independent.
     theta_norm : float
         The norm of θ; for ``"bernoulli"`` that of the reported θ* is `rate` times it.
@@ -91,7 +91,7 @@ class LowRank:
     ((10, 100), (10,), (100, 4))
     >>> bool(first.best >= first.values[3])
     True
-    >>> next(instance.rounds()).reward(3) == first.reward(3)  # each stream starts anew
+    >>> next(instance.rounds()).reward(3) == first.reward(3)  # each stream starts from the beginning
     True
     """
 
@@ -204,7 +204,7 @@ class LowRankInstance:
         if kind == "random":
             return np.asarray(within, dtype=np.float64)
         outside = anywhere - self.basis @ (self.basis.T @ anywhere)
-        # A second pass removes what rounding left behind where the complement is thin.
+        # A second pass removes the rounding errors that remain where the complement is thin.
         outside -= self.basis @ (self.basis.T @ outside)
         outside /= np.linalg.norm(outside)
         return outside if kind == "outside" else (within + outside) / math.sqrt(2.0)

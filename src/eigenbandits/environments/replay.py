@@ -21,7 +21,7 @@ from eigenbandits.offpolicy.propensities import Target
 class LoggedRound(Round):
     """A round of which only one reward is known: that of the row which the log chose.
 
-    Its values are unknown (NaN) but for that row, so regret is unknown too. `eigenbandits.run` passes over the
+    Its values are unknown (NaN) except for that row, so regret is unknown too. `eigenbandits.run` passes over the
     rounds in which the policy chooses another row, and takes back what choosing did to the policy.
     """
 
@@ -32,7 +32,7 @@ class LoggedRound(Round):
 class Replay:
     """Logged events, offered to a policy one after the other (Li et al. 2011).
 
-    ``eigenbandits.run(policy, Replay(log), rounds)``: where the policy chooses what the log chose it is told the
+    ``eigenbandits.run(policy, Replay(log), rounds)``: where the policy chooses what the log chose, it learns the
     reward, and the round counts; any other event is passed over as if it had not been. An event that the log chose with
     probability p is offered only with probability `least`/p. Each decision set then counts with the same probability
     Σ π(a) p(a) least/p(a) = `least`, whatever the policy π and the logger: the rounds that count are those that the

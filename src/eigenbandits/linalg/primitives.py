@@ -92,7 +92,7 @@ def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
 def inverse(half: Array, floor: float, vector: Array) -> tuple[Array, Array, float]:
     """Return (lower half of A⁻¹, A⁻¹v, log det A) for a positive definite A given by its lower half.
 
-    Where rounding has spoilt a matrix whose eigenvalues are known to be at least `floor`, they are lifted to it. A⁻¹v
+    If rounding has spoiled a matrix whose eigenvalues are known to be at least `floor`, they are raised to it. A⁻¹v
     comes from the factors, which keep digits that A⁻¹ written out has lost.
     """
     factor = _cholesky(half, floor)
@@ -122,7 +122,7 @@ def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
 
 
 def _cholesky(half: Array, floor: float) -> Array | None:
-    """Return the lower factor, or None where rounding has spoilt it: no pivot of A ⪰ floor·I is below `floor`."""
+    """Return the lower factor, or None if rounding has spoiled it: no pivot of A ⪰ floor·I is below `floor`."""
     factor: Array
     factor, info = lapack.dpotrf(half, lower=1, clean=1)
     return factor if info == 0 and min(factor.diagonal().tolist()) ** 2 >= (1.0 - 1e-6) * floor else None

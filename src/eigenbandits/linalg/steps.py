@@ -57,7 +57,7 @@ def ambient_step(
     if inverse.size:
         add_outer(inverse, solved, solved, -weight)
     surprise = reward - dot(action, center)
-    # A new array, not an update in place: decisions already handed out may still refer to the old one.
+    # A new array, not an update in place: decisions made earlier may still refer to the old one.
     return gain, False, axpy(solved, center.copy(), a=surprise * weight)
 
 

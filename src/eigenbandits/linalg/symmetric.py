@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 # Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
-# Dimensions from which a matrix does not fit in the cache (half a megabyte), so that reading half as much of it pays.
+# Dimensions from which a matrix does not fit in the cache (half a megabyte), so that reading less of it helps.
 LARGE = 256
 # Rows that wait for such a matrix.
 BLOCK = 32
@@ -62,12 +62,12 @@ class SymmetricSum(Component):
         self._single_scale = 1.0
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore(state)
         self._single = None
 
     def start(self, dim: int, block: int, scale: float = 0.0) -> None:
-        """Lay out scale · I for `dim` dimensions, with room for `block` waiting rows."""
+        """Set up scale · I for `dim` dimensions, with room for `block` waiting rows."""
         self.half = np.zeros((dim, dim), order="F")
         if scale:
             # By indices: NumPy's own way to fill a diagonal walks through all of a matrix in this order.
@@ -78,7 +78,7 @@ class SymmetricSum(Component):
         self._single = None
 
     def reset(self, half: Array) -> None:
-        """Start anew from a matrix given by its lower half, in Fortran order; it is taken over, not copied."""
+        """Replace the matrix by one given by its lower half, in Fortran order, which is not copied."""
         if self.thin:
             self.thin, self.plus = False, np.zeros((0, 0))
             self.waiting = np.zeros((block_for(len(half)), len(half)))
@@ -87,7 +87,7 @@ class SymmetricSum(Component):
         self._single = None
 
     def reset_thin(self, scale: float, plus: Array, rows: Array, room: int) -> None:
-        """Start anew from scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
+        """Replace the matrix by scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
         self.thin, self.scale, self.plus = True, scale, plus
         self.half = np.zeros((0, 0), order="F")
         self.waiting = np.zeros((len(rows) + room, plus.shape[1]))

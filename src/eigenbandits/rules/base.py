@@ -74,7 +74,7 @@ class Rule(Component):
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose one of `size` actions."""
-        raise TypeError(f"{type(self).__name__} does not say how it chooses: give it a method choose().")
+        raise TypeError(f"{type(self).__name__} has no method choose(); define one.")
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Become what one rule would be that had made all the replicas' choices; see `Belief.merge`."""

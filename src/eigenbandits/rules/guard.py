@@ -1,4 +1,4 @@
-"""A guard over another rule: what it wants is done only where the baseline's reward is provably not lost by it."""
+"""A guard for another rule: its choice is taken only if the baseline's reward is provably kept."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Guard(Rule):
     The account is Σ_s (x_s − (1 − α)b_s)ᵀθ* over all rounds so far, with x_s the action chosen and b_s the baseline's:
     what has been earned in expectation, less a share 1 − α of what the baseline would have earned. An action x is safe
     if the account can afford it: if min over the set of (D + x − (1 − α)b)ᵀθ ≥ 0, with D the sum so far (Kazerouni et
-    al. 2017, with the baseline's rewards unknown). Where the baseline's expected reward v is known it stands in the
-    place of bᵀθ.
+    al. 2017, with the baseline's rewards unknown). If the baseline's expected reward v is known, it
+    replaces bᵀθ.
 
     Parameters
     ----------
     rule
         The rule that is guarded.
     bounds
-        The set; who owns it also teaches it.
+        The set; its owner also teaches it.
     alpha
         α in [0, 1].
     value
@@ -55,14 +55,14 @@ class Guard(Rule):
         self.account: Array = np.zeros(0)
         self.known = 0.0
         self.lead: Array = np.zeros(0)
-        # Rounds in which the baseline was kept to against the rule, and in which the rule wanted the same.
+        # Rounds in which the baseline was chosen against the rule, and in which the rule agreed with it.
         self.kept = 0
         self.agreed = 0
-        # The decision sets about to be chosen in, and the baseline's row in each; `Guarded` lays them out.
+        # The decision sets about to be chosen in, and the baseline's row in each; set by `Guarded`.
         self.ahead: list[tuple[Array, int]] = []
 
     def start(self, dim: int) -> None:
-        """Lay out the set and the account for vectors of length `dim`."""
+        """Set up the set and the account for vectors of length `dim`."""
         self.bounds.start(dim)
         self.account, self.lead = np.zeros(dim), np.zeros(dim)
 
@@ -111,7 +111,7 @@ class Guard(Rule):
         return np.asarray(self.bounds.view(sums).lowers() + known >= 0.0)
 
     def _enter(self, actions: Array, baseline: int, wanted: int, chosen: int) -> None:
-        # New arrays: a rule's state is handed out uncopied.
+        # New arrays, since `state` does not copy.
         share = 1.0 - self.alpha
         row = actions[baseline]
         self.lead = self.lead + actions[wanted] - row
@@ -129,7 +129,7 @@ class Guard(Rule):
         """Add up the accounts, and what the sets rest on."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
-        # Of vectors as they were handed in, whatever is taken off for the belief.
+        # Of the vectors as they were given, whatever is subtracted for the belief.
         used = [Replica(replica.part, replica.weight) for replica in replicas if len(replica.part.account)]
         if not len(self.account):
             self.start(len(used[0].part.account))

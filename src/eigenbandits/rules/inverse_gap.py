@@ -72,7 +72,7 @@ class RandomizedOptimism(Rule):
     and ρ = (U_b − U)/(U_b − L*), from 0 to 1, how far each falls short. A candidate other than b is chosen with
     probability 1/(n(1 + γρ)), and b with the rest.
 
-    What this gives away is bounded by what is not known: the upper bounds of the choices lie below U_b by
+    What this costs is bounded by what is not known: the upper bounds of the choices lie below U_b by
     Σ p ρ (U_b − L*) ≤ (U_b − L*)/γ on average, and U_b − L* is at most the width of b. Where much is known optimism's
     regret is far below that width, and so γ must be large: ``eigenbandits offpolicy regret`` measures what it costs.
 

@@ -20,14 +20,14 @@ class Optimism(Rule):
     """The highest optimistic value in closed form; over two sets, the highest lower value of the two.
 
     Where a view limits what exploring may cost (`View.allowance`), an action whose estimate lacks more than that to the
-    best one is tried only once the allowances of the choices since the last such trial have paid for that.
+    best one is tried only once the allowances of the choices since the last such trial add up to that.
     """
 
     needs = ("uppers",)
     _state_names: ClassVar[tuple[str, ...]] = ("debt",)
 
     def __init__(self) -> None:
-        # How many choices it takes until the last trial is paid for.
+        # How many choices it takes to make up for the last trial.
         self.debt = PATIENCE
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:

@@ -1,4 +1,4 @@
-"""A rule under a budget: another rule chooses, with the price of its cost taken off the value of each action."""
+"""A rule under a budget: another rule chooses, with λ times its cost subtracted from the value of each action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eigenbandits.rules.pacer import Pacer
 
 
 class PricedView(View):
-    """A view whose values have a charge taken off; models and findings are those of the belief."""
+    """A view with a charge subtracted from each value; models and findings are those of the belief."""
 
     def __init__(self, view: View, charges: Array) -> None:
         self.view = view
@@ -35,12 +35,12 @@ class PricedView(View):
         return self.view.lowers() - self.charges
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return models from the posterior, whose values have the charges taken off."""
+        """Return models from the posterior, with the charges subtracted from their values."""
         drawn = self.view.posterior(count, rng, scale)
         return Models(drawn.values - self.charges, drawn.vector)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models from the boundary, whose values have the charges taken off."""
+        """Return models from the boundary, with the charges subtracted from their values."""
         drawn = self.view.boundary(count, rng)
         return Models(drawn.values - self.charges, drawn.vector)
 
@@ -62,7 +62,7 @@ class PricedView(View):
 
 
 class Paced(Rule):
-    """Follow another rule, with λ times its cost taken off the value of each action; λ holds the spend at a budget.
+    """Follow another rule after λ times its cost is subtracted from each value; λ keeps the spend at a budget.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Paced(Rule):
         self.optimistic = optimistic
         self.needs = rule.needs
         # What is known of the costs in the sets about to be chosen in, and what the choices made are expected to cost;
-        # `Budgeted` lays out the first and takes up the second.
+        # `Budgeted` sets the first and reads the second.
         self.known: list[Array | None] = []
         self.expected: list[float] = []
 

@@ -1,4 +1,4 @@
-"""A price on costs that holds the mean spend at a budget: the dual of a linear program, solved anew in every round."""
+"""A price on costs that holds the mean spend at a budget: the dual of a linear program, solved again in every round."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Pacer(Component):
     def _note(self, values: Array, costs: Array) -> None:
         slopes, rises, base = steps(values, costs)
         more = max(len(slopes) - self.slopes.shape[1], 0)
-        # New arrays, since state is handed out uncopied.
+        # New arrays, since `state` does not copy.
         self.slopes = np.pad(self.slopes, ((0, 0), (0, more)), constant_values=-np.inf) if more else self.slopes.copy()
         self.rises = np.pad(self.rises, ((0, 0), (0, more))) if more else self.rises.copy()
         self.bases = self.bases.copy()

@@ -121,7 +121,7 @@ class Subspace(Component):
         return True
 
     def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
-        """Lay out the subspace for actions of length `dim`.
+        """Set up the subspace for actions of length `dim`.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Subspace(Component):
         self.around_mean = around_mean
 
     def start_like(self, other: Any) -> None:
-        """Lay out a fresh subspace as another replica's was."""
+        """Set up a fresh subspace as another replica's was."""
         assert other.dim is not None
         self.start(other.dim, other.intercept, other.around_mean)
 
@@ -153,7 +153,7 @@ class Subspace(Component):
         actions
             The vectors (K, d) as they were offered.
         center
-            What was taken off them (d,), if anything was.
+            What was subtracted from them (d,), if anything was.
         """
         self.seen += actions.shape[0]
         self.sets += 1
@@ -168,7 +168,7 @@ class Subspace(Component):
         self.sets = merging.count(replicas, "sets")
 
     def frame(self) -> Frame | None:
-        """Return the subspace for a choice, found anew where that is due; None where the whole space is meant."""
+        """Return the subspace for a choice, recomputed if that is due; None stands for the whole space."""
         return None
 
     def current(self) -> Frame | None:
@@ -176,5 +176,5 @@ class Subspace(Component):
         return None if self.dim is None else self.frame()
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what is worth telling a person."""
+        """Return what a person should know."""
         return {"vectors_seen": self.seen, "decision_sets_seen": self.sets}

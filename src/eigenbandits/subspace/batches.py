@@ -66,7 +66,7 @@ class Batches(Component):
         self._largest: Strayed | None = None
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore(state)
         self._largest = None
 
@@ -147,7 +147,7 @@ class Batches(Component):
         Parameters
         ----------
         centered
-            Whether the vectors' mean is nothing to be shared, as it is taken off.
+            Whether the vectors' mean is subtracted, and so not shared by them.
         """
         largest = Strayed(1.0, 1.0)
         energy = float(self.energies[: self.kept].sum())

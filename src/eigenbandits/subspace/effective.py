@@ -54,7 +54,7 @@ class Effective(Component):
         return self.scale > 0.0
 
     def start(self, vectors: Array) -> None:
-        """Lay out for the dimension and the size of the first vectors; the size is a unit and changes nothing."""
+        """Set up for the dimension and the size of the first vectors; the size is a unit and changes nothing."""
         self.scale = float(np.abs(vectors).max()) * float(np.sqrt(vectors.shape[1])) or 1.0
         self.revisits.start(vectors.shape[1])
 
@@ -162,7 +162,7 @@ class Effective(Component):
         added, sets
             How many vectors there have been, in how many decision sets.
         centered
-            Whether their mean is taken off.
+            Whether their mean is subtracted.
 
         Returns
         -------

@@ -57,7 +57,7 @@ def tracked(
     choose_rank
         Gives m for a spectrum.
     steps
-        Steps at the most.
+        At most this many steps.
 
     Returns
     -------

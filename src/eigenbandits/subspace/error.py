@@ -17,7 +17,7 @@ SAFETY = 1.25
 def estimated_error(spectrum: Array, rank: int, vectors: float, safety: float = SAFETY, largest: float = 0.0) -> float:
     """Estimate ‖P̂ − P‖₂ from the sample's own spectrum (docs/mathematics.md).
 
-    To first order the part of the j-th sample eigenvector along the k-th, j ≤ m < k, is a centred random number of
+    To first order the part of the j-th sample eigenvector along the k-th, j ≤ m < k, is a centered random number of
     variance ℓ_j ℓ_k / (n (ℓ_j − ℓ_k)²) (Anderson 1963). ‖P̂ − P‖₂ is the spectral norm of the (m, d − m) matrix of
     these numbers, which is at most its largest row norm plus its largest column norm in expectation (Bandeira and
     van Handel 2016, up to lower-order terms). An estimate, not a proof: it trusts the sample's eigenvalues.

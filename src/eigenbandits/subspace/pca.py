@@ -48,7 +48,7 @@ class PCA(Subspace):
     Parameters
     ----------
     rank
-        m, or "auto": the number of eigenvalues that stand out of the noise, chosen anew at each refresh.
+        m, or "auto": the number of eigenvalues that stand out of the noise, chosen again at each refresh.
     projection_error
         How ‖P̂ − P‖₂ is bounded: "estimated" from the spectrum; "theorem" (Φ_t of the paper's appendix) and
         "theorem-main" (φ_δ/√t of its main text), which need `structure`; or a number.
@@ -59,9 +59,9 @@ class PCA(Subspace):
     anytime
         Spend `delta` over the decision sets seen, 6δ/(π²t²), so that a theorem holds for all of them at once.
     refresh
-        "lazy": the eigenvectors are found anew once the number of vectors has grown by `growth`, and once there are
+        "lazy": the eigenvectors are recomputed once the number of vectors has grown by `growth`, and once there are
         many of them only some of a large decision set are added; "every-round": all of them are, and the eigenvectors
-        found, in each round, the letter of Algorithm 1.
+        recomputed, in each round, exactly as in Algorithm 1.
     growth
         Between two refreshes the second moment moves by at most growth/(1 + growth) times the difference between
         the new vectors' second moment and the old one.
@@ -109,7 +109,7 @@ class PCA(Subspace):
         self.residual = 0.0
         self.error = 1.0
         self.effective = Effective()
-        # Whether a center was taken off the vectors.
+        # Whether a center was subtracted from the vectors.
         self.centered = False
         self.directions: Array | None = None
         self.spectrum: Array | None = None
@@ -146,7 +146,7 @@ class PCA(Subspace):
         return self.added > 0
 
     def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
-        """Lay out the second moment."""
+        """Set up the second moment."""
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(dim, intercept, around_mean)
@@ -164,7 +164,7 @@ class PCA(Subspace):
         self._add(vectors if self.added < PLENTY * vectors.shape[1] else self._some(vectors), center)
 
     def _add(self, vectors: Array, center: Array | None) -> None:
-        """Add vectors to the second moment, less what is taken off them."""
+        """Add vectors, less their center, to the second moment."""
         if center is not None:
             vectors = vectors - center
         self.centered = self.around_mean or center is not None
@@ -200,7 +200,7 @@ class PCA(Subspace):
             self._find(_MERGING_STEPS)
 
     def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
-        """Find out what all the vectors are worth together; see `Effective`."""
+        """Count what all the vectors are worth together; see `Effective`."""
         self.effective.merge(
             [replica.inside(replica.part.effective) for replica in replicas], self.added, directions, mean
         )
@@ -211,7 +211,7 @@ class PCA(Subspace):
                 self.effective.add_batch(waiting if offset is None else waiting + offset, directions, mean)
 
     def _count(self, vectors: Array) -> None:
-        """Find out what the vectors are worth that are about to be added; see `Effective`."""
+        """Count what the vectors to be added are worth; see `Effective`."""
         if not self.effective.started:
             self.effective.start(vectors)
         if self.moment.fill + len(vectors) > BLOCK:
@@ -247,7 +247,7 @@ class PCA(Subspace):
         return self.added / self.effective.inflation(self.added)
 
     def frame(self) -> Frame:
-        """Return the subspace, found anew if it is due."""
+        """Return the subspace, recomputed if that is due."""
         growth = 0.0 if self.refresh == "every-round" else self.growth
         if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
             self._find()
@@ -268,12 +268,12 @@ class PCA(Subspace):
         return 1 if self.directions is None else int(self.directions.shape[1])
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore(state)
         self._frame = None
 
     def _find(self, steps: int | None = None) -> None:
-        """Find the top eigenvectors of the second moment, or of the covariance where actions are centred."""
+        """Find the top eigenvectors of the second moment, or of the covariance where actions are centered."""
         self._end_batch()
         half = self.moment.flush()
         dim, count = len(half), self.added
@@ -313,7 +313,7 @@ class PCA(Subspace):
         return min(dim, rank + 8)
 
     def _guess(self, dim: int, size: int) -> Array:
-        """Return the last block, made up to the size wanted with directions that are fixed once for all."""
+        """Return the last block, filled up to the size wanted with directions that never change."""
         fresh = np.random.default_rng(size).standard_normal((dim, size))
         if self.block is not None:
             kept = min(size, self.block.shape[1])
@@ -333,7 +333,7 @@ class PCA(Subspace):
         return float(self.projection_error)
 
     def estimate(self, safety: float = SAFETY) -> float:
-        """Return the estimated ‖P̂ − P‖₂ of a frame just found, but for what its eigenvectors are off numerically."""
+        """Return the estimated ‖P̂ − P‖₂ of a frame just found, without the numerical error of its eigenvectors."""
         assert self.spectrum is not None and self.directions is not None
         inflation, largest = self.effective.doubt(self.added, self.sets, self.centered)
         return estimated_error(self.spectrum, self.directions.shape[1], self.added / inflation, safety, largest)

@@ -1,4 +1,4 @@
-"""Vectors that come again: the same, nearly so, or moved along with the rest of their decision set."""
+"""Vectors that recur: the same, nearly the same, or shifted with the rest of their decision set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Revisits(Component):
     norm is the sum of (z_s·z_t)(ρ_s·ρ_t) over all pairs. A pair of unrelated vectors adds nothing in expectation, one
     of equals as much as a vector with itself. As the span was found from the same vectors, the sum over *all* pairs
     says nothing: it is zero. So the pairs are picked out that are related, those whose ρ point the same way more than
-    chance would have it, or that are equal but for a trifle, and count by what they add.
+    chance would have it, or that are nearly equal, and count by what they add.
 
     Vectors are compared less their set's mean where that leaves enough to tell them apart, so that items are known
     again in a decision set that is shifted as a whole; else as they are.
@@ -51,11 +51,11 @@ class Revisits(Component):
         self.rng = np.random.default_rng(0)
 
     def start(self, dim: int) -> None:
-        """Lay out the sample; of full size from the start, so that files and memory do not grow."""
+        """Set up the sample; of full size from the start, so that files and memory do not grow."""
         self.anchors = np.zeros((2, ANCHORS, dim))
 
     def add(self, vectors: Array, added: int, directions: Array, mean: Array | None, room: float, unit: float) -> None:
-        """Compare one decision set with the sample, and let some of it in.
+        """Compare one decision set with the sample, and add some of it.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Revisits(Component):
         directions
             The (d, m) basis of the subspace as far as it is known; m = 0 where nothing is.
         mean
-            What is taken off vectors before they are compared.
+            What is subtracted from vectors before they are compared.
         room
             How many dimensions the vectors fill outside the subspace, for what chance would have.
         unit
@@ -127,7 +127,7 @@ class Revisits(Component):
         room: float,
         unit: float,
     ) -> None:
-        """Take in the samples of several; vectors of one are compared with those of the others, as in `add`."""
+        """Join the samples of several; vectors of one are compared with those of the others, as in `add`."""
         fresh, base = merging.added(replicas), [one.part for one in replicas if one.weight < 0]
         before = sum(part.stood for part in base)
         shared = {row.tobytes() for part in base for row in part.anchors[0, : part.filled]}

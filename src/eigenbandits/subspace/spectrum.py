@@ -1,4 +1,4 @@
-"""All eigenvectors of the second moment of every action seen, with nothing cut away."""
+"""All eigenvectors of the second moment of every action seen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Spectrum(PCA):
     Parameters
     ----------
     growth
-        How much the number of vectors grows before the eigenvectors are found anew.
+        How much the number of vectors grows before the eigenvectors are recomputed.
     memory
         Half-life in decision sets: after so many further sets, a vector weighs half; None keeps all.
     """
@@ -73,7 +73,7 @@ class Spectrum(PCA):
 
     @property
     def waiting(self) -> int:
-        """As many vectors as one set adds in many dimensions, so that no round pays for several."""
+        """As many vectors as one set adds in many dimensions, so that no round has to add several blocks."""
         return BLOCK if self.dim is None or self.dim < 1024 else FEWEST
 
     def _worth_adding(self, actions: Array) -> Array:
@@ -83,7 +83,7 @@ class Spectrum(PCA):
         """Nothing here depends on how many vectors are independent of each other."""
 
     def _end_batch(self) -> None:
-        """Likewise."""
+        """Do nothing, for the same reason."""
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Add up the second moments, unless they fade."""
@@ -92,7 +92,7 @@ class Spectrum(PCA):
         super().merge(replicas)
 
     def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
-        """Likewise."""
+        """Do nothing, for the same reason as `_count`."""
 
     def _choose_rank(self, spectrum: Array) -> int:
         return len(spectrum)

@@ -86,7 +86,7 @@ class Streaming(Subspace):
         return self.used + self.fresh > 0
 
     def start(self, dim: int, intercept: float = 0.0, around_mean: bool = False) -> None:
-        """Lay out the block: random directions that are fixed once for all."""
+        """Set up the block: random directions that never change."""
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(dim, intercept, around_mean)
@@ -135,7 +135,7 @@ class Streaming(Subspace):
         self.shift = max(_distance(part.directions, self.directions) for part in stepped)
 
     def frame(self) -> Frame:
-        """Return the subspace, moved on by a step if that is due."""
+        """Return the subspace, after one more step if that is due."""
         if self.fresh and self.fresh >= self.growth * self.used:
             self._step()
         frame = self.current()
@@ -149,7 +149,7 @@ class Streaming(Subspace):
         return self._frame
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         super().restore(state)
         self._frame = None
 
@@ -176,7 +176,7 @@ class Streaming(Subspace):
         if self.projection_error != "estimated":
             return float(self.projection_error)
         assert self.spectrum is not None and self.directions is not None
-        # A span that still turns has not settled: how far the last step turned it is added to the sample's own error.
+        # A span that still turns has not converged: the angle of the last step is added to the sample's own error.
         return min(1.0, estimated_error(self.spectrum, self.directions.shape[1], self.used) + self.shift)
 
     def diagnostics(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Every confidence radius, one function each: how far from its estimate θ* can still lie.
 
-All are scalars in, scalar out, and know nothing of matrices: a belief hands in the log-determinant and the
+All are scalars in, scalar out, and know nothing of matrices: a belief passes the log-determinant and the
 coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels.
 
 ====================  ====================================================================================
@@ -113,7 +113,7 @@ def beta(
     Why the sharp coupling suffices. The term to bound is ``‖B^{-1/2} V̂ᵀ Σ (P - P̂) θ*‖``, eq. (2normline).
 
     1. θ* lies in span(V), so ``P θ* = θ*`` and ``(P - P̂) θ* = (I - P̂) θ* = (I - P̂)(I - P̂) θ*``.
-    2. ``‖(I - P̂) θ*‖ = ‖(P - P̂) θ*‖ <= ε S``, so one factor ``I - P̂`` pays ε S and the other stays with Σ.
+    2. ``‖(I - P̂) θ*‖ = ‖(P - P̂) θ*‖ <= ε S``, so one factor ``I - P̂`` costs ε S and the other stays with Σ.
 
     Only what leaks out of the estimated subspace couples, and the sharp radius never exceeds the general one.
 
@@ -265,7 +265,7 @@ def soful_paper(
     """Return the worst case for a sketched Gram matrix (Kuzborskij et al. 2019, sketched confidence ellipsoid).
 
     ``R √(ℓ log(1 + tL²/(ℓλ)) + 2 log(1/δ) + d log(1 + ρ/λ)) √(1 + ρ/λ) + S √λ (1 + ρ/λ)``, with ℓ = `rows` the
-    most rows that the sketch ever holds and ρ = `lost` the sum of what shrinking took off.
+    most rows that the sketch ever holds and ρ = `lost` the sum of what shrinking removed.
 
     Examples
     --------

@@ -102,7 +102,7 @@ class MixtureSet(Belief):
         return self.structured, self.ambient_ridge
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out both ridges; before the first frame they are the same."""
+        """Set up both ridges; before the first frame they are the same."""
         self.evidence.start(dim)
         for ridge in self.ridges:
             ridge.start(dim, dim * self.unit)

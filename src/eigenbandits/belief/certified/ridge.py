@@ -44,7 +44,7 @@ class Ridge(Component):
         self.since_repair = 0
 
     def start(self, dim: int, level: float) -> None:
-        """Lay out W = level · I, and no rewards."""
+        """Set up W = level · I, and no rewards."""
         self.inverse.start(dim, linalg.block_for(dim), 1.0 / level)
         self.center = np.zeros(dim)
         self.inside = self.outside = level

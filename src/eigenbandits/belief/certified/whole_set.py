@@ -35,6 +35,6 @@ class WholeSet(Ambient):
         super().__init__(inputs.size(noise, "noise"), theta_bound, 1.0, delta, "mixture")
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the set for vectors of length `dim`."""
+        """Set up the set for vectors of length `dim`."""
         self.ridge = dim * (self.noise / self.theta_bound) ** 2
         super().start(dim, intercept)

@@ -111,7 +111,7 @@ class Spectral(Ambient):
         return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Lay out the sums; the posterior follows with the first frame."""
+        """Set up the sums; the posterior follows with the first frame."""
         self.members = np.zeros((len(SHAPES), dim))
         self.kappa = intercept
         self.sample.start(dim, SAMPLE if dim > MANY_DIMENSIONS else dim // 2)
@@ -210,7 +210,7 @@ class Spectral(Ambient):
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
-            raise ValueError("this decision was made by a policy of another kind; hand in its action vector instead.")
+            raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
 
     def _said(self, action: Array) -> Array:
         """Return the forecast for an action without its set: each member takes it for the best there was."""

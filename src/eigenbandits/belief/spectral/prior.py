@@ -95,7 +95,7 @@ class LearnedPrior(Component):
         self.forecasts = 0.0
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back a saved state."""
+        """Restore a saved state."""
         if len(state["totals"]) != len(SHAPES):
             raise ValueError(
                 f"this policy was saved with {len(state['totals'])} shapes of its prior, and this version has "

@@ -48,7 +48,7 @@ class Sample(Component):
         super().restore({"drawn": False} | state)
 
     def start(self, dim: int, size: int) -> None:
-        """Lay out the room for so many rewards, or one fewer, so that their number is even."""
+        """Set up the room for so many rewards, or one fewer, so that their number is even."""
         even = 2 * (size // 2)
         self.rows = np.zeros((even, dim))
         self.rewards = np.zeros(even)
