@@ -287,7 +287,9 @@ class Spectral(Ambient):
 
     def _explained(self, dim: int) -> Explained:
         """Return what the intercept and the score explain of the actions learned from, and of their rewards."""
-        units = np.eye(len(self.center))[dim:]
+        free = len(self.center) - dim
+        units = np.zeros((free, len(self.center)))
+        units[:, dim:] = np.eye(free)
         sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(len(units), len(self.center))
         moment = self.evidence.moment[dim:]
         return explained(sums, moment, self.evidence.squares, self.evidence.weight, self.kappa, self.score)
