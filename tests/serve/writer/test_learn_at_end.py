@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import httpx
@@ -13,6 +12,7 @@ from tests.serve.clocks import ManualClock, eventually
 from tests.serve.metrics import samples
 
 import eigenbandits as eb
+from eigenbandits import files
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.writer import verify
@@ -51,7 +51,7 @@ def test_clicks_alone_do_not_make_the_mean(tmp_path):
         assert [one.index for one in decisions] == chosen
         for i, decision in enumerate(decisions):
             plain.learn(decision, float(i in clicked))
-        served = copy.deepcopy(server.writer.registry.policy("p").policy)
+        served = files.from_bytes(files.to_bytes(server.writer.registry.policy("p").policy))
         probe = RNG.standard_normal((50, 3))
         assert served.choose(probe).estimate == pytest.approx(plain.choose(probe).estimate, rel=1e-6)
     assert [same for _, same in verify.differences(database_of(settings))] == [True]
