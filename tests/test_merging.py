@@ -317,7 +317,7 @@ def test_a_part_that_does_not_say_how_it_adds_up_is_refused():
 
     first, second = (eb.Policy(eb.subspace.Whole(), Counting(0.1), eb.rules.Optimism()) for _ in range(2))
     second.learn([1.0], 1.0)
-    with pytest.raises(ValueError, match="Counting does not say how its state adds up"):
+    with pytest.raises(ValueError, match="Counting has state but no method merge"):
         first.merge([second])
 
 
@@ -352,5 +352,5 @@ def test_with_scores_and_without_are_no_replicas():
     scored.choose(np.eye(3), scores=[1.0, 2.0, 3.0])
     without.choose(np.eye(3))
     for first, second in ((scored, without), (without, scored)):
-        with pytest.raises(ValueError, match=r"others\[0\] was given scores, or went without"):
+        with pytest.raises(ValueError, match=r"others\[0\] was given scores, or not"):
             first.merge([second])

@@ -1,4 +1,4 @@
-"""What people keep vectors in, as NumPy arrays: columns of lists, nullable types, tensors of half precision."""
+"""Vectors as people keep them, read as NumPy arrays: columns of lists, nullable types, tensors of half precision."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _is_narrow(value: Any) -> bool:
 
 
 def _column(array: NDArray[Any], value: Any, what: str) -> NDArray[Any]:
-    """Return a column of vectors as the matrix that has them as its rows, and any other array as it is."""
+    """Return a column of vectors as the matrix that has them as its rows, and any other array unchanged."""
     if array.ndim == 0:
         hint = f"; use {what}.toarray()" if hasattr(value, "toarray") else ""
         raise ValueError(f"{what} holds a {type(value).__name__}; expected real numbers in rows of equal length{hint}.")

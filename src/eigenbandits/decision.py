@@ -1,4 +1,4 @@
-"""Decision: a choice that a policy has made, on its way to its reward."""
+"""Decision: a choice that a policy has made, to be learned from when its reward is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A choice made by a policy; hand it back with its reward, now or later.
+    """A choice made by a policy; pass it to `learn` with its reward, now or later.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Decision:
     lifted
         The row that the choice was made on, as the belief sees it: centered, and with an intercept where there is one.
     forecast
-        What the belief said of the decision, where it learns from its own forecasts.
+        What the belief predicted for the decision, if it learns from its own forecasts.
     """
 
     index: int
@@ -74,7 +74,7 @@ class Decision:
         """The model θ̃ (d,) that the choice followed, computed when asked for."""
         if self._model is None:
             raise ValueError("this decision carries no model; only decisions that come from choose() do.")
-        # A copy, since what stands behind it may be the belief's own; an intercept is no part of θ̃.
+        # A copy, since the array may be the belief's own; the intercept is not part of θ̃.
         return np.array(self._model()[: len(self.action)])
 
     @property

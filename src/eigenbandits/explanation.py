@@ -72,7 +72,7 @@ def _subspace(found: Mapping[str, Any]) -> Iterator[str]:
     if error < 1.0:
         yield f"From {basis} the subspace is known up to an angle whose sine is {error:.2g} (ε)."
     elif "shapes" not in found:
-        # A prior that follows the spectrum does not lean on the bound.
+        # A prior that follows the spectrum does not depend on the bound.
         yield (
             f"From {basis} the subspace is not known yet (ε = 1): show more vectors with observe(), "
             "or wait, or use OFUL if it stays so."

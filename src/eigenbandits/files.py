@@ -101,7 +101,7 @@ def write_whole(path: str | PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write that takes its place when the block ends, as `write_whole` does; not if it raises."""
+    """Open a new file that replaces the old one when the block ends, as `write_whole` does, unless it raises."""
     target = Path(path)
     # Opened like any other new file, so that it is as readable for others as the user's files are.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")

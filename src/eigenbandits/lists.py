@@ -1,4 +1,4 @@
-"""Lists: several distinct actions of one decision set in order, and what the user's answer to them teaches."""
+"""Lists: several distinct actions of one decision set in order, and what can be learned from the user's response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ListDecision:
-    """A list chosen by a policy; hand it back with what the user did, now or later.
+    """A list chosen by a policy; pass it to `learn` with what the user did, now or later.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ListDecision:
         return None if None in each else float(np.prod(np.array(each, dtype=float)))
 
     def lessons(self, outcome: Any) -> tuple[list[Decision], Array]:
-        """Return the decisions that an outcome teaches something about, and the reward that each is taught.
+        """Return the decisions that an outcome says something about, and the reward of each.
 
         With "cascade" the items up to the first click were seen and no others (Kveton et al. 2015). With a probability
         w of looking at a position, E[reward] = w · value (the position-based model, Lagrée et al. 2016): reward/w is
@@ -101,7 +101,7 @@ def are(things: object, kind: type[T]) -> TypeGuard[Sequence[T]]:
 
 
 def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
-    """Return what many lists and their outcomes teach, as decisions and rewards; anything else as it is."""
+    """Return many lists and their outcomes as decisions and rewards; anything else is returned unchanged."""
     if not are(actions, ListDecision):
         return actions, outcomes
     if not isinstance(outcomes, Sequence | np.ndarray) or len(outcomes) != len(actions):
@@ -112,7 +112,7 @@ def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked of a list.
+    """The options of a list.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Order:
 
     @classmethod
     def read(cls, count: Any, available: int, examination: Any, diversity: Any) -> Order:
-        """Check what a user asks for, given the number of actions that may be chosen."""
+        """Check the options, given the number of actions that may be chosen."""
         number = inputs.whole(count, "count")
         if number > available:
             raise ValueError(f"count is {number}; expected at most {available}, the actions that may be chosen.")
@@ -148,7 +148,7 @@ class Order:
 
     @property
     def weights(self) -> Array:
-        """What the value of an action counts on each position."""
+        """The weight of an action's value on each position."""
         return np.ones(self.count) if isinstance(self.examination, str) else np.array(self.examination)
 
 
@@ -157,8 +157,8 @@ def choose(
 ) -> list[tuple[Choice, float]]:
     """Choose a list: on each position what the rule chooses among the actions that are left; with their estimates.
 
-    Positions are served by descending weight. Where the rule is randomized, the probability of each choice given those
-    before it is exact. Optimism takes the list with the highest optimistic value, which is
+    Positions are filled in order of descending weight. If the rule is randomized, the probability of each choice given
+    those before it is exact. Optimism takes the list with the highest optimistic value, which is
 
     - for a confidence set the sum of w · upper, since all of its values may err at once: C²UCB (Qin, Chen and Zhu
       2014), CascadeLinUCB for cascades (Zong et al. 2016) and PBM-UCB with weights (Lagrée et al. 2016);

@@ -141,7 +141,7 @@ def added(replicas: Sequence[Replica[Any]]) -> list[Replica[Any]]:
 
 
 def refuse_base(replicas: Sequence[Replica[Any]], what: str) -> None:
-    """Raise a sentence where there is a snapshot, for summaries from which nothing can be subtracted."""
+    """Raise an error if there is a snapshot, for summaries from which nothing can be subtracted."""
     if any(replica.weight < 0 for replica in replicas):
         raise ValueError(f"{what} is a summary from which base cannot be subtracted; merge without a base.")
 
@@ -159,10 +159,10 @@ def sum_of_halves(replicas: Sequence[Replica[Any]], name: str = "gram") -> Array
 
 
 def refuse_unknown(part: Component) -> None:
-    """Raise a sentence where a part has state that the class its `merge` comes from does not know."""
+    """Raise an error if a part has state that the class its `merge` comes from does not know."""
     owner = next(kind for kind in type(part).__mro__ if "merge" in vars(kind))
     if not set(part._state_names) <= set(getattr(owner, "_state_names", ())):
-        raise ValueError(f"{type(part).__name__} does not say how its state adds up; give it a method merge().")
+        raise ValueError(f"{type(part).__name__} has state but no method merge(); define one that adds it up.")
 
 
 def differing(first: Any, second: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Several replicas of one policy made into the policy that one process would have."""
+"""Several replicas of one policy, merged into the policy that one process would have."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _add_up(policy: Policy, replicas: Sequence[Policy], base: Policy | None) -> 
 
 
 def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | None) -> None:
-    """Raise a sentence where the policies are no replicas of each other."""
+    """Raise an error if the policies are not replicas of each other."""
     named = [(f"others[{place}]", other) for place, other in enumerate(others)]
     known = [policy]
     for name, other in [*named, *([] if base is None else [("base", base)])]:
@@ -77,7 +77,7 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
             raise ValueError(f"{name} was made with {found}; expected a replica made with the same arguments.")
         known.append(other)
         if {one.scoring.used for one in known} >= {True, False}:
-            raise ValueError(f"{name} was given scores, or went without, unlike those before it; expected replicas.")
+            raise ValueError(f"{name} was given scores, or not, unlike those before it; expected replicas.")
         if not other.encoder.same_as(policy.encoder):
             raise ValueError(f"{name} expects vectors of another encoder; translate all replicas, or none of them.")
         dim = next((one.dim for one in known if one.dim is not None), None)
@@ -97,7 +97,7 @@ def _shift(policy: Policy, replica: Policy) -> Shift:
 
 
 def copy_of(policy: Policy) -> Policy:
-    """Return a policy of its own that goes on as the given one would."""
+    """Return an independent policy that goes on as the given one would."""
     other = policy.clone()
     other.restore(policy.state())
     return other

@@ -1,4 +1,4 @@
-"""The scores that actions come with, from a ranker that is there already, as one more coordinate of lifted rows."""
+"""Scores of actions from an existing ranker, as one more coordinate of lifted rows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Scoring(Component):
             return None
         if self.used is False:
             raise ValueError(
-                f"{what} is given, but this policy has gone without; expected scores from the first call on."
+                f"{what} is given, but this policy has been used without; expected scores from the first call on."
             )
         return inputs.as_scores(given, len(actions), what=what)
 

@@ -23,10 +23,10 @@ class CostEstimate(Component):
 
     The ridge is λ = tr Σ/n for n rewards, the weight of one action in each direction, so that other units change
     nothing. Costs are known up to factors rather than up to sums: with u = ‖x‖ in the norm of (Σ + λI)⁻¹, which is
-    some 1 for an action unlike all before and 1/√n for one that was tried n times, ĉ(x)(1 − u) is what the action may
-    cost at best. What has hardly been tried looks cheap, and so is tried. What is to be expected is ĉ(x)/(1 − u²), free
-    of the ridge's shrinkage, which for an action of the usual size that was tried n times is n/(n + 1); it is not more
-    than doubled.
+    about 1 for an action unlike all before and 1/√n for one that was tried n times, ĉ(x)(1 − u) is what the action may
+    cost at best. An action that has hardly been tried looks cheap, and so is tried. To be expected is ĉ(x)/(1 − u²),
+    free of the ridge's shrinkage, which for an action of the usual size that was tried n times is n/(n + 1); it is
+    not more than doubled.
 
     Parameters
     ----------

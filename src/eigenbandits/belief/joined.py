@@ -1,4 +1,4 @@
-"""A view of actions as they look that may join a list: with a bonus, and with the list's own share of optimism."""
+"""A view of the actions that may join a list: with a bonus, and with the list's own share of optimism."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 class Joined(View):
-    """Another view, as an action looks that joins a list.
+    """Another view, seen by an action that may join a list.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ class Joined(View):
         return Models(models.values + self.bonus, models.vector)
 
     def believer(self) -> Callable[[], Array]:
-        """Give the estimated model, as it is."""
+        """Return the estimated model, unchanged."""
         return self.view.believer()
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give the most optimistic model for an action, as it is."""
+        """Return the most optimistic model for an action, unchanged."""
         return self.view.optimist(index)
 
     def part(self, rows: slice | Rows) -> Joined:
@@ -77,11 +77,11 @@ class Joined(View):
         return Joined(self.view.part(rows), self.bonus[rows], self.weight, self.variance)
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Find out at once what each part will ask for."""
+        """Compute at once what each part will need."""
         self.view.prefetch(sizes)
 
     def best_exact(self) -> tuple[int, float]:
-        """Return the highest exact optimum, with the bonus; each action is looked at alone."""
+        """Return the highest exact optimum, with the bonus; each action is viewed alone."""
         return self._best_alone(lambda alone: alone.best_exact()[1])
 
     def optimist_exact(self, index: int) -> Callable[[], Array]:
@@ -90,7 +90,7 @@ class Joined(View):
         return self._alone.optimist_exact(0)
 
     def best_joint(self) -> tuple[int, float]:
-        """Return the highest joint optimum, with the bonus; each action is looked at alone."""
+        """Return the highest joint optimum, with the bonus; each action is viewed alone."""
         return self._best_alone(lambda alone: alone.best_joint()[1])
 
     def optimist_joint(self, index: int) -> Callable[[], Array]:
@@ -106,7 +106,7 @@ class Joined(View):
         return index, float(values[index])
 
     def finding(self, index: int) -> Finding | None:
-        """Return what looking has found; who decided, the view that did so knows."""
+        """Return what the view has found; the view that decided says which set did."""
         found = self.view.finding(index)
         by = None if self._alone is None else self._alone.finding(0)
         if found is not None and by is not None:

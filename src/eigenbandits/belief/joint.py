@@ -42,7 +42,7 @@ class JointProblem:
     center, whitening, radius
         φ̂, W with WᵀW = B⁻¹, and β.
     theta_bound
-        S. Where no φ of the ellipsoid is as short as that, the length of the shortest takes its place.
+        S, or the length of the shortest φ of the ellipsoid if that is larger.
     error
         ε.
     rank
@@ -60,7 +60,7 @@ class JointProblem:
     outside_dim: int
 
     def bounds(self, coordinates: Array, outside: Array) -> Array:
-        """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖x‖ (K,), which the regret's proof puts for the maximum."""
+        """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖x‖ (K,), which the proof of the regret uses for the maximum."""
         widths = np.linalg.norm(coordinates @ self.whitening.T, axis=1)
         inside = coordinates[:, : self.rank]
         lengths = np.hypot(np.linalg.norm(inside, axis=1), outside)
@@ -107,7 +107,7 @@ class JointProblem:
 
 
 class JointSearch:
-    """The joint maxima of a decision set's actions, each found when asked for.
+    """The joint maxima of a decision set's actions, each computed when asked for.
 
     Parameters
     ----------

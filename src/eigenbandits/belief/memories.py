@@ -1,4 +1,4 @@
-"""The same belief with several half-lives side by side: how well each predicts the rewards decides which is used."""
+"""The same belief with several half-lives side by side; the one that predicts the rewards best is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 # None first, then by factors of 4, so that one of them is within a factor of 2 of any in between. Shorter ones than the
 # last would ask for a factorization every few rewards.
 HALF_LIVES: tuple[float | None, ...] = (None, 2048.0, 512.0, 128.0)
-# Before any reward each memory is twice as likely as the next shorter one: that a world changes sooner claims more.
+# Before any reward each memory is twice as likely as the next shorter one: an earlier change is the stronger claim.
 PRIOR = 0.5 ** np.arange(1.0, len(HALF_LIVES) + 1.0)
 PRIOR /= PRIOR.sum()
 # A memory below this share of the weight holds what is no longer true, if a shorter one has the weight; when it goes on
@@ -34,11 +34,11 @@ DROP, PROVED = 0.5, 6.0
 class Memories(Belief):
     """One belief for each half-life; each predicts every reward before it learns it, and the likeliest is used.
 
-    Weights follow Bayes's rule, with a share of 1/t given back to all of them as at first (Herbster and Warmuth 1998;
+    Weights follow Bayes's rule, with a share of 1/t returned to the prior weights (Herbster and Warmuth 1998;
     van Erven, Grünwald and de Rooij 2012): over T rewards of a world that does not change this costs log T nats, and
     after a change a memory that predicts better is the likeliest once it is ahead by some log t nats.
 
-    To predict well is not to choose well: where every choice earns 1, the shortest memory predicts best, and has
+    Good predictions do not make good choices: if every choice earns 1, the shortest memory predicts best, and has
     forgotten why. So a shorter memory takes the lead only if it is the likeliest and the leader's rewards were below
     what the leader expected where that memory would have chosen otherwise: by a CUSUM (Page 1954) of the
     log-likelihood ratio of rewards half a standard deviation lower, whose false alarms are at least e^PROVED such
@@ -80,7 +80,7 @@ class Memories(Belief):
             member.start(dim, intercept)
 
     def take_scores(self, size: float) -> None:
-        """Tell all of them."""
+        """Pass it to all of them."""
         for member in self.members:
             member.take_scores(size)
 
@@ -90,11 +90,11 @@ class Memories(Belief):
             member.follow(frame)
 
     def view(self, lifted: Array) -> MemoriesView:
-        """Look at the leader, with the forecasts of all."""
+        """Return the leader's view, with the forecasts of all."""
         return MemoriesView([member.view(lifted) for member in self.members], self.leader)
 
     def note(self, finding: Finding | None) -> None:
-        """Hand what a choice found to the leader, whose view it was found with."""
+        """Pass what a choice found to the leader, whose view found it."""
         self.members[self.leader].note(finding)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
@@ -186,7 +186,7 @@ class Memories(Belief):
 
 
 class MemoriesView(View):
-    """The leader's view of a decision set; its forecast says what each member said, and who would choose otherwise."""
+    """The leader's view of a decision set; its forecast holds what each member says, and who would choose otherwise."""
 
     def __init__(self, views: list[View], leader: int) -> None:
         self.views = views

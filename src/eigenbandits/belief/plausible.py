@@ -66,7 +66,7 @@ def outside_direction(directions: Array, action: Array, optimum: Optimum) -> Arr
     across = math.sqrt(max(optimum.outside**2 - optimum.along**2, 0.0))
     if across == 0.0:
         return optimum.along * unit
-    # Any direction across will do; the axis that lies least in what is taken is far enough from it.
+    # Any orthogonal direction will do; the axis that lies least in the span is far enough from it.
     taken = np.column_stack([directions, unit])
     axis = int(np.square(taken).sum(axis=1).argmin())
     other = np.eye(len(action))[axis]

@@ -106,7 +106,7 @@ class Sketched(RidgeBelief):
         self._solver = None
 
     def _shrink(self, rows: Array | None = None) -> None:
-        """Make half as many rows of the sketch's own, or of given ones, as there is room for."""
+        """Shrink the sketch's own rows, or given ones, to half as many as there is room for."""
         _, singular, right = np.linalg.svd(self.rows if rows is None else rows, full_matrices=False)
         keep = len(self.rows) // 2
         squares = singular**2
@@ -180,7 +180,7 @@ class _Solver:
 
     def __init__(self, rows: Array, level: float, moment: Array) -> None:
         self.level = level
-        # A snapshot, since the sketch goes on in place: the rows' own eigenvectors, at most min(2ℓ, d) of them.
+        # A snapshot, since the sketch changes in place: the rows' own eigenvectors, at most min(2ℓ, d) of them.
         values, left = np.linalg.eigh(rows @ rows.T)
         keep = values > np.finfo(float).eps * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
         self.values = values[keep][::-1][: rows.shape[1]]

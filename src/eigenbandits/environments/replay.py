@@ -21,8 +21,8 @@ from eigenbandits.offpolicy.propensities import Target
 class LoggedRound(Round):
     """A round of which only one reward is known: that of the row which the log chose.
 
-    Its values are unknown (NaN) except for that row, so regret is unknown too. `eigenbandits.run` passes over the
-    rounds in which the policy chooses another row, and takes back what choosing did to the policy.
+    Its values are unknown (NaN) except for that row, so regret is unknown too. `eigenbandits.run` skips the rounds in
+    which the policy chooses another row, and restores the policy to what it was before.
     """
 
     chosen: int = 0
@@ -33,20 +33,20 @@ class Replay:
     """Logged events, offered to a policy one after the other (Li et al. 2011).
 
     ``eigenbandits.run(policy, Replay(log), rounds)``: where the policy chooses what the log chose, it learns the
-    reward, and the round counts; any other event is passed over as if it had not been. An event that the log chose with
+    reward, and the round counts; any other event is skipped as if it had not happened. An event that the log chose with
     probability p is offered only with probability `least`/p. Each decision set then counts with the same probability
     Σ π(a) p(a) least/p(a) = `least`, whatever the policy π and the logger: the rounds that count are those that the
     policy would have met live, if decision sets are independent of each other. About that share of the events counts,
     and the run ends with the log.
 
-    What a policy that no longer learns would earn, `value` estimates from all events.
+    `value` estimates from all events what a policy that no longer learns would earn.
 
     Parameters
     ----------
     log : Log, mapping or path
         The events; a mapping has the entries of `Log`, a path names a file that `Log.read` takes.
     shuffle : bool
-        True gives every seed its own order of the events; False keeps that of the log, as is right where the logger
+        True gives every seed its own order of the events; False keeps that of the log, which is right if the logger
         learned from its rewards.
     least : float, optional
         A number that no probability of the logger is below, also those of rows that were not chosen: ε/K for a floor
@@ -152,7 +152,7 @@ class ReplayInstance:
     @property
     def theta(self) -> Array:
         """Unknown."""
-        raise ValueError("logged data does not know its θ*; leave policies out that need the truth, such as Oracle.")
+        raise ValueError("logged data does not know its θ*; leave out policies that need the truth, such as Oracle.")
 
     @property
     def name(self) -> str:

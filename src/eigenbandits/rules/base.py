@@ -26,7 +26,7 @@ class Choice:
     index, upper, model
         The action chosen, its optimistic value, and what gives the model behind it.
     finding
-        What looking found that the belief wants to keep; `View.finding` gives it.
+        What the view has found that the belief can use again: `View.finding`.
     chances
         The probability (K,) with which each action could have been chosen, where the rule is randomized.
     """
@@ -43,13 +43,13 @@ class Choice:
         return None if self.chances is None else float(self.chances[self.index])
 
     def certain(self, size: int) -> Array:
-        """Return the probabilities (size,) of a choice that nothing was left to chance in."""
+        """Return the probabilities (size,) of a choice that involved no chance."""
         chances = np.zeros(size)
         chances[self.index] = 1.0
         return chances
 
     def spread(self, rows: NDArray[np.intp], size: int) -> None:
-        """Say the same of the set of `size` actions that these rows were taken from; no other could be chosen."""
+        """Express the choice in terms of the `size` actions that these rows come from; no other could be chosen."""
         self.index = int(rows[self.index])
         if self.chances is not None:
             chances = np.zeros(size)

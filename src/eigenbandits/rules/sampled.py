@@ -10,7 +10,7 @@ from eigenbandits import inputs
 from eigenbandits.belief.base import View
 from eigenbandits.rules.base import Choice, Rule
 
-# Values of models for actions that are looked at in one go: a megabyte, which stays in the cache.
+# Values of models for actions that are computed at a time: a megabyte, which stays in the cache.
 _VALUES = 1 << 17
 
 

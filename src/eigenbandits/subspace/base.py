@@ -137,7 +137,7 @@ class Subspace(Component):
         self.around_mean = around_mean
 
     def start_like(self, other: Any) -> None:
-        """Set up a fresh subspace as another replica's was."""
+        """Set up a new subspace as another replica's was."""
         assert other.dim is not None
         self.start(other.dim, other.intercept, other.around_mean)
 
@@ -146,7 +146,7 @@ class Subspace(Component):
         return self.clone()
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
-        """Take note of one decision set's vectors, or of a catalogue's, rewarded or not.
+        """Observe the vectors of one decision set, or of a catalogue, rewarded or not.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Subspace(Component):
         self.sets += 1
 
     def observe_all(self, vectors: Array, center: Array | None = None) -> None:
-        """Take note of many vectors that are no decision set, for which there is time: a log's, or a catalogue's."""
+        """Observe many vectors that are not a decision set, with no hurry: those of a log, or of a catalogue."""
         self.observe(vectors, center)
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:

@@ -102,7 +102,7 @@ class Batches(Component):
         self.kept = KEPT // 2
 
     def merge(self, replicas: Sequence[Replica[Batches]], scales: Sequence[float]) -> None:
-        """Take over the batches of several, given in units of their own, one replica's after the other's.
+        """Take the batches of several replicas, each in its own units, one after the other.
 
         What they started from is in all of them, and counts as often: the inflation is a ratio, which that hardly
         changes.
@@ -169,7 +169,7 @@ class Batches(Component):
         while len(used) >= fewest:
             strayed = sums - used[:, None] * mean
             length = float(used @ used) / total
-            # The mean is the batches' own, which takes the share L/n off the square of what a batch strays by.
+            # The mean is the batches' own, which lowers the square of what a batch strays by L/n of itself.
             expected = single * (total - length if centered else total)
             # What rounding leaves of equal vectors says nothing.
             if expected > 1e-9 * squares:

@@ -1,11 +1,11 @@
 """Every quantity of the paper's analysis as one pure function, computed as the paper writes it.
 
 The paper is Lale, Azizzadenesheli, Anandkumar and Hassibi, *Stochastic Linear Bandits with Hidden Low Rank
-Structure* (2019); equations and lemmas are cited by number and by LaTeX label. Nothing here knows of policies, beliefs
+Structure* (2019); equations and lemmas are cited by number and by LaTeX label. Nothing here knows policies, beliefs
 or subspaces. All functions share these words:
 
 ================  ========================================================================================
-``structure``     a `Structure`: what the analysis asks to be known of the actions
+``structure``     a `Structure`: what the analysis assumes to be known of the actions
 ``arms``          K, actions per round
 ``dim, rank``     d and m
 ``delta``         δ, the probability of failure

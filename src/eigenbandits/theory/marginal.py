@@ -92,8 +92,8 @@ def regret_residuals(gram: Array, cross: Array, squares: float, count: float) ->
     The reading behind it: r = c + α M + β a + γ g, with M the highest value that a member gave to any action of the
     set, a ≤ 0 the value of the action played less M, and g = −1 where a < 0, else 0. A model of the rewards' level
     needs α = β = 1 and γ = 0, and Zellner's prior of one observation's weight is around these. One that only tells the
-    right action from the wrong ones needs no more than β or γ above 0. No slope may be negative: to be right where one
-    is contradicted is no merit.
+    right action from the wrong ones needs no more than β or γ above 0. No slope may be negative: to be right
+    by being contradicted is no merit.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def prediction_score(*, surprise: float, gain: float, noise: float) -> float:
     Parameters
     ----------
     surprise
-        ``r - μ``, what the member did not foresee.
+        ``r - μ``, what the member did not predict.
     gain
         ``v >= 0``; for a ridge ``xᵀZ⁻¹x``.
     noise

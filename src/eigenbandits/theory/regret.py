@@ -1,4 +1,4 @@
-"""What the paper promises of the regret: Theorem 1 with its explicit terms, beside OFUL's bound."""
+"""What the paper proves about the regret: Theorem 1 with its explicit terms, beside OFUL's bound."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def regret_bound(
     Notes
     -----
     The two brackets bound sums over t_w..t and t_r..t. Where t comes long before t_w or t_r they would go
-    below 0; the sum is then empty and counts as 0. What the paper passes over: its step to eq. (inst_reg)
+    below 0; the sum is then empty and counts as 0. What the paper does not mention: its step to eq. (inst_reg)
     needs ``β >= 1``, and eq. (secondeiglemmainsert) puts ``1/i`` where Lemma 15 gives ``1/(i - 1)``, which
     needs ``λ >= (λ₋ + σ²)/2``. See `t_r` for two more.
 

@@ -10,7 +10,7 @@ from eigenbandits.inputs import number, probability, whole
 
 @dataclass(frozen=True)
 class Structure:
-    """What the paper's analysis asks to be known of the actions ``x̂ = x + ψ`` (Section 2, Assumption 1).
+    """What the paper's analysis assumes to be known of the actions ``x̂ = x + ψ`` (Section 2, Assumption 1).
 
     Parameters
     ----------
