@@ -193,12 +193,19 @@ function drawFrontier(status, colors) {
     }
   }
   if (mixes.length) shape(made.svg, "path", { class: "hull", d: path(mixes) });
+  const taken = [];
   for (const model of known) {
     const [x, y] = [made.px(model.dollars), made.py(model.quality)];
     shape(made.svg, "circle", { class: `f${colors.get(model.name)}`, cx: x, cy: y, r: 6 });
-    const left = x > 0.6 * made.width;
+    const left = x > 0.55 * made.width;
     const name = model.name.split("/").at(-1);
-    shape(made.svg, "text", { class: "name", x: x + (left ? -10 : 10), y: y + 18, "text-anchor": left ? "end" : "start" }, name);
+    const text = shape(made.svg, "text", { class: "name", x: x + (left ? -8 : 8), y: 0, "text-anchor": left ? "end" : "start" }, name);
+    // The first line below the point that no other name has.
+    const { x: from, width } = text.getBBox();
+    let line = y + 18;
+    while (taken.some((one) => Math.abs(one.y - line) < 14 && from < one.to && one.from < from + width)) line += 15;
+    text.setAttribute("y", line);
+    taken.push({ from, to: from + width, y: line });
   }
   const [x, y] = [made.px(status.total.dollars), made.py(status.total.quality)];
   const star = [...Array(10).keys()].map((place) => {
@@ -244,19 +251,25 @@ function showModels(status, colors) {
   find("models").replaceChildren(head, ...rows);
 }
 
+let latest = null;
+
+function draw(status) {
+  latest = status;
+  const colors = new Map(status.models.map((model, place) => [model.name, place % 8]));
+  showFacts(status);
+  drawQuality(status);
+  drawSpend(status);
+  drawShares(status, colors);
+  drawFrontier(status, colors);
+  showModels(status, colors);
+}
+
 async function show() {
   try {
     const response = await fetch("v1/status", { headers: key ? { authorization: `Bearer ${key}` } : {} });
     find("ask").hidden = response.status !== 401;
     if (!response.ok) throw new Error(response.status === 401 ? "a key is required" : `status ${response.status}`);
-    const status = await response.json();
-    const colors = new Map(status.models.map((model, place) => [model.name, place % 8]));
-    showFacts(status);
-    drawQuality(status);
-    drawSpend(status);
-    drawShares(status, colors);
-    drawFrontier(status, colors);
-    showModels(status, colors);
+    draw(await response.json());
     find("state").textContent = `running, ${new Date().toLocaleTimeString("en-US")}`;
   } catch (error) {
     find("state").textContent = `not reachable: ${error.message}`;
@@ -269,5 +282,6 @@ find("ask").addEventListener("submit", (event) => {
   sessionStorage.setItem("eigenbandits-router-key", key);
   show();
 });
+window.addEventListener("resize", () => latest && draw(latest));
 await show();
 setInterval(show, PAUSE);
