@@ -56,9 +56,9 @@ class PricedDecision(Decision):
 class Budgeted(Policy):
     """A policy whose decisions cost at most `budget` each on average, spent where it buys the most.
 
-    The policy's own rule chooses, with λ times its cost taken off the value of each action. λ is the price at which
-    the recent decision sets would have been paid for by the budget (`rules.Pacer`); what was over- or underspent is
-    made up for. Costs are known, or learned from what is paid, on the same sum Σ of chosen actions as the rewards
+    The policy's own rule chooses, with λ times its cost subtracted from the value of each action. λ is the price at
+    which the budget would have covered the recent decision sets (`rules.Pacer`); what was over- or underspent is made
+    up for. Costs are known, or learned from what is paid, on the same sum Σ of chosen actions as the rewards
     (`belief.costs.CostEstimate`).
 
     Parameters

@@ -29,7 +29,7 @@ class Guarded(Policy):
     can afford it; see `rules.Guard`. The set rests on the rewards that this policy learns, and on nothing that the
     policy which is guarded believes. It costs O(d²) per choice and per reward.
 
-    What is assumed: rewards are linear in the actions as they are handed in, E[reward] = xᵀθ* (add a column of ones
+    What is assumed: rewards are linear in the actions as they are given, E[reward] = xᵀθ* (add a column of ones
     where there is an intercept), with noise that is R-sub-Gaussian; ‖θ*‖ ≤ S; and the baseline's expected reward is
     never negative, so that keeping to it cannot use up the account.
 

@@ -264,7 +264,7 @@ class Belief(Component):
         """
         raise ValueError(
             f"a belief of type {type(self).__name__} cannot be translated, as it keeps no sums that could be; make a "
-            "new policy and let it learn from the log, embedded anew, with learn_many()."
+            "new policy and let it learn from the log, embedded again, with learn_many()."
         )
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:

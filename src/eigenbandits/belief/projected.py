@@ -169,7 +169,7 @@ class Projected(RidgeBelief):
         if self.slim:
             raise ValueError(
                 "a Gram matrix held in few dimensions cannot be translated; make a new policy and let it learn from "
-                "the log, embedded anew, with learn_many()."
+                "the log, embedded again, with learn_many()."
             )
         if self.owns_evidence:
             self.evidence.translate(change)

@@ -52,7 +52,7 @@ class Known(Subspace):
         """Refuse: the basis belongs to the vectors that it was given for."""
         raise ValueError(
             "a known subspace belongs to the vectors of one encoder; make a new policy with the new encoder's basis "
-            "and let it learn from the log, embedded anew, with learn_many()."
+            "and let it learn from the log, embedded again, with learn_many()."
         )
 
     def frame(self) -> Frame:

@@ -121,7 +121,7 @@ class PCA(Subspace):
         if self.structure is not None:
             raise ValueError(
                 "this policy was given the structure of one encoder's vectors; make a new one with the new structure "
-                "and let it learn from the log, embedded anew, with learn_many()."
+                "and let it learn from the log, embedded again, with learn_many()."
             )
         return super().restarted()
 
