@@ -19,6 +19,7 @@ def app() -> typer.Typer:
     from eigenbandits.cli import (
         audit,
         budgets,
+        calibrate,
         compare,
         coverage,
         data,
@@ -58,6 +59,7 @@ def app() -> typer.Typer:
     made.command("drift")(drift.command)
     made.command("budgets")(budgets.command)
     made.command("guarded")(guarded.command)
+    made.command("calibrate")(calibrate.command)
     made.command("robustness")(robustness.command)
     made.command("problems")(problems.command)
     made.command("lists")(lists.command)

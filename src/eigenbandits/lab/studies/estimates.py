@@ -184,8 +184,8 @@ def rank_table(results: Results) -> str:
     """Return the median rank that each rule finds after 10, 100 and 1,000 rounds."""
 
     def cells(label: str) -> list[str]:
-        found = (np.median(_values(results, f"rank:{rule}", label), axis=0) for rule in RULES)
-        return [str(_rank(results, label)), *(" / ".join(f"{value:g}" for value in values) for values in found)]
+        found = (np.median(moments(results, f"rank:{rule}", label), axis=0) for rule in RULES)
+        return [str(rank_of(results, label)), *(" / ".join(f"{value:g}" for value in values) for values in found)]
 
     return _by_environment(results.environments, ["true m", *RULES], cells)
 
@@ -194,28 +194,29 @@ def error_table(results: Results) -> str:
     """Return how large the estimated errors are beside the truth, and how often the truth exceeds them."""
 
     def cells(label: str) -> list[str]:
-        truth = _values(results, "truth", label)
+        truth = moments(results, "truth", label)
         shown = [" / ".join(f"{value:.2f}" for value in np.median(truth, axis=0))]
         for name in ESTIMATES:
-            estimates = _values(results, f"error:{name}", label)
+            estimates = moments(results, f"error:{name}", label)
             shown += [
                 " / ".join(f"{value:.2f}" for value in np.median(estimates / truth, axis=0)),
                 percent(float(np.mean(truth > estimates)), 0),
             ]
-        return [*shown, percent(float(np.mean(_values(results, "nearest", label)[:, -1] > 1.0)), 0)]
+        return [*shown, percent(float(np.mean(moments(results, "nearest", label)[:, -1] > 1.0)), 0)]
 
     headers = ["true error"]
     for name in ESTIMATES:
         headers += [f"{name}\nover the truth", "truth\nexceeds it"]
     headers.append(f"{SPECTRAL}: runs in which\nit was ever exceeded")
-    return _by_environment([e for e in results.environments if _rank(results, e) < DIM], headers, cells)
+    return _by_environment([e for e in results.environments if rank_of(results, e) < DIM], headers, cells)
 
 
-def _rank(results: Results, label: str) -> int:
+def rank_of(results: Results, label: str) -> int:
+    """Return the true rank of an environment."""
     return int(results.about["settings"]["environments"][label]["rank"])
 
 
-def _values(results: Results, column: str, label: str) -> Array:
+def moments(results: Results, column: str, label: str) -> Array:
     """Return a column (seeds, moments) on one environment."""
     found = results.curve(column, results.policies[0], label)
     return found.values[:, np.isin(found.rounds, MOMENTS)]

@@ -1,0 +1,188 @@
+"""What a constant of the library does: the measurements that it was chosen by, with other values in its place."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenbandits.algorithms import EigenUCB
+from eigenbandits.environments import Digits, LowRank
+from eigenbandits.lab.errors import unknown
+from eigenbandits.lab.experiments.experiment import Experiment
+from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.tables import aligned
+from eigenbandits.lab.studies import drift, estimates
+from eigenbandits.lab.studies.robustness import clicks
+from eigenbandits.rules.pacer import Pacer, steps
+
+Measure = Callable[[range], Mapping[str, float]]
+
+
+def regret(seeds: range) -> dict[str, float]:
+    """Return the flagship's regret on the paper's model, the weakest direction, rare clicks and the digits."""
+    worlds = {
+        "paper's model": LowRank(100, 4, 10),
+        "θ* on the weakest": LowRank(100, 4, 10, theta="weakest", spread=10.0),
+        "no subspace": LowRank(100, 100, 10),
+        "clicks, 2 %": clicks.environments()["clicks, 2 %"],
+        "digits": Digits(),
+        "digits, ReLU": Digits(relu=True),
+    }
+    results = _run(Experiment("calibrate", {"EigenUCB": EigenUCB()}, worlds, list(seeds), 1500, Record(points=1)))
+    found = results.final("regret").mean(axis=-1)[0]
+    return dict(zip(results.environments, found.tolist(), strict=True))
+
+
+def drifting(seeds: range) -> dict[str, float]:
+    """Return the regret of memory="auto" as a multiple of that of no memory, in worlds that change and in some not."""
+    policies = {"none": EigenUCB(), "auto": EigenUCB(memory="auto")}
+    worlds = drift.environments(drift.ROUNDS)
+    results = _run(Experiment("calibrate", policies, worlds, list(seeds), drift.ROUNDS, Record(points=1)))
+    none, auto = results.final("regret").mean(axis=-1)
+    return dict(zip(results.environments, (auto / none).tolist(), strict=True))
+
+
+def errors(seeds: range) -> dict[str, float]:
+    """Return by how much the estimated projection error is above the true one, and how often it is exceeded."""
+    results = _run(estimates.experiment(len(seeds), seeds.start))
+    labels = [label for label in results.environments if estimates.rank_of(results, label) < estimates.DIM]
+    truth, found = (
+        np.stack([estimates.moments(results, column, label) for label in labels])
+        for column in ("truth", f"error:{estimates.SPECTRAL}")
+    )
+    late = np.exp(np.log(found / truth).mean(axis=(0, 1)))
+    ever = [estimates.moments(results, "nearest", label)[:, -1] > 1.0 for label in labels]
+    shares = {f"over the truth, round {moment}": ratio for moment, ratio in zip(estimates.MOMENTS, late, strict=True)}
+    return shares | {"runs in which it was exceeded, %": 100.0 * float(np.mean(ever))}
+
+
+def spending(seeds: range) -> dict[str, float]:
+    """Return what a pacer spends, and the value that it earns as a share of the best for the whole sequence.
+
+    Five actions whose costs lie three orders of magnitude apart and whose values are known, with a budget between the
+    cheapest and the dearest, for 2,000 decisions.
+    """
+    spent, earned = [], []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        costs = 10.0 ** rng.uniform(-3.0, 0.0, (2000, 5))
+        values = np.minimum(1.0, 0.6 + 0.1 * np.log10(costs) + 0.2 * rng.random(costs.shape))
+        budget = 0.1
+        pacer, total, value = Pacer(budget), 0.0, 0.0
+        for worth, cost in zip(values, costs, strict=True):
+            net = np.where(pacer.affords(cost), worth - pacer.price(worth, cost) * cost, -math.inf)
+            index = int(net.argmax())
+            pacer.commit(float(cost[index]), float(cost.max()))
+            total, value = total + float(cost[index]), value + float(worth[index])
+        spent.append(total / (budget * len(costs)))
+        earned.append(value / _best(values, costs, budget))
+    return {
+        "spent, % of the budget": 100.0 * float(np.mean(spent)),
+        "value, % of the best": 100.0 * float(np.mean(earned)),
+    }
+
+
+def _best(values: np.ndarray, costs: np.ndarray, budget: float) -> float:
+    """Return the most that the budget can buy over all decision sets: a fractional knapsack of the hulls' steps."""
+    slopes, rises = [], []
+    left, total = budget * len(values), 0.0
+    for worth, cost in zip(values, costs, strict=True):
+        found, rise, base = steps(worth, cost)
+        left, total = left - base, total + float(worth[cost.argmin()])
+        slopes.append(found)
+        rises.append(rise)
+    for slope, rise in sorted(zip(np.concatenate(slopes), np.concatenate(rises), strict=True), reverse=True):
+        if slope <= 0.0 or left <= 0.0:
+            break
+        bought = min(rise, left)
+        left, total = left - bought, total + slope * bought
+    return float(total)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant that was chosen by looking.
+
+    Attributes
+    ----------
+    module, name
+        Where it is.
+    values
+        What to try by default.
+    measure
+        What it was chosen by.
+    """
+
+    module: str
+    name: str
+    values: tuple[float, ...]
+    measure: Measure
+
+    @property
+    def current(self) -> float:
+        """Its value."""
+        return float(getattr(importlib.import_module(self.module), self.name))
+
+    @contextmanager
+    def set_to(self, value: float) -> Iterator[None]:
+        """Give it another value for a while, in this process."""
+        module = importlib.import_module(self.module)
+        before = getattr(module, self.name)
+        setattr(module, self.name, type(before)(value))
+        try:
+            yield
+        finally:
+            setattr(module, self.name, before)
+
+
+_SPECTRAL, _EFFECTIVE = "eigenbandits.belief.spectral.belief", "eigenbandits.subspace.effective"
+_MEMORIES, _PACER = "eigenbandits.belief.memories", "eigenbandits.rules.pacer"
+CONSTANTS = {
+    "growth": Constant(_SPECTRAL, "GROWTH", (0.25, 0.5, 1.0), regret),
+    "surprising": Constant(_SPECTRAL, "SURPRISING", (3.0, 6.0, 12.0), regret),
+    "soonest": Constant(_SPECTRAL, "SOONEST", (0.0, 0.05, 0.2), regret),
+    "young": Constant(_EFFECTIVE, "YOUNG", (32.0, 128.0, 512.0), errors),
+    "few": Constant(_EFFECTIVE, "FEW", (128.0, 512.0, 2048.0), errors),
+    "cloned": Constant(_MEMORIES, "CLONED", (0.01, 0.1, 1.0), drifting),
+    "drop": Constant(_MEMORIES, "DROP", (0.25, 0.5, 1.0), drifting),
+    "steepness": Constant(_PACER, "STEEPNESS", (1.0, 4.0, 16.0), spending),
+    "small": Constant(_PACER, "SMALL", (2.0, 8.0, 32.0), spending),
+    "window": Constant(_PACER, "WINDOW", (64.0, 256.0, 1024.0), spending),
+}
+
+
+def table(name: str, values: Sequence[float], seeds: range) -> str:
+    """Return what was measured with each value of a constant, as text.
+
+    Parameters
+    ----------
+    name
+        A key of `CONSTANTS`.
+    values
+        What to try; its own defaults if there are none.
+    seeds
+        The seeds.
+    """
+    if name not in CONSTANTS:
+        raise unknown("constant", name, CONSTANTS)
+    constant = CONSTANTS[name]
+    tried = list(values) or list(constant.values)
+    columns = []
+    for value in tried:
+        with constant.set_to(value):
+            columns.append(constant.measure(seeds))
+    rows = [[label, *(f"{column[label]:.4g}" for column in columns)] for label in columns[0]]
+    return aligned(["", *(f"{v:g}{' (now)' if v == constant.current else ''}" for v in tried)], rows)
+
+
+def _run(experiment: Experiment) -> Results:
+    """Run an experiment in this process, where the constant was changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return experiment.run(folder, engine="serial", progress="none")
