@@ -169,7 +169,7 @@ def test_a_truncated_encoder_refuses_the_old_length_by_itself():
     done = policy.translate(items(500), items(500)[:, :5])
     assert done.guarded
     assert (done.old_dim, done.new_dim, policy.dim) == (8, 5, 5)
-    assert 0.05 < done.loss < 1.0  # three of eight numbers are gone, and their rewards with them
+    assert 0.01 < done.loss < 0.2  # three of eight numbers are gone: 8 % of the variance of the true values
     with pytest.raises(ValueError, match="length 8"):
         policy.choose(items(5))
 

@@ -14,7 +14,7 @@ from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.bounds import Bounds
-from eigenbandits.belief.spectral.free import Explained, explained, explained_rows
+from eigenbandits.belief.spectral.free import Explained, explained, explained_rows, thin_with_free, with_free
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.spectral.members import (
     rows_covariance,
@@ -24,6 +24,7 @@ from eigenbandits.belief.spectral.members import (
     thin_covariance,
 )
 from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.belief.spectral.view import SpectralView
 from eigenbandits.merging import Replica
@@ -79,7 +80,7 @@ class Spectral(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "bounds"),
-        *("fitted", "surprise", "kappa", "ridge", "score"),
+        *("fitted", "surprise", "kappa", "ridge", "score", "repeats"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
@@ -102,13 +103,19 @@ class Spectral(Ambient):
         # Their number at the last fit, and how much they have surprised since.
         self.fitted = 0
         self.surprise = 0.0
-        # Rewards are summed up less the first of them, so that a common offset costs no digits.
+        # Rewards are summed less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
         self.bounds = Bounds()
+        # Where there are scores, what is learned must hold for actions that have not come before.
+        self.repeats = Repeats()
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
         return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned; older files know of no repetitions."""
+        super().restore({"repeats": Repeats().state()} | state)
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Set up the sums; the posterior follows with the first frame."""
@@ -139,7 +146,9 @@ class Spectral(Ambient):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._check(forecast)
-        said = self._said(action) if forecast is None else forecast
+        if self.score and not self.repeats.count(action, reward, self.noise**2):
+            return
+        said = self._said_many(action[None])[0] if forecast is None else forecast
         value = self.bounds.uncensored(reward, float(said[0]))
         # A posterior that the next choice makes anew need not follow.
         if self.evidence.count < self.due:
@@ -189,6 +198,10 @@ class Spectral(Ambient):
     def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
         """Add rewards that the next choice makes a posterior of, as `learn` does one by one."""
         assert self.origin is not None
+        if self.score:
+            actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
+            if not len(actions):
+                return
         said = self._said_many(actions)
         values = rewards
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
@@ -212,13 +225,8 @@ class Spectral(Ambient):
         if not self.accepts(forecast):
             raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
 
-    def _said(self, action: Array) -> Array:
-        """Return the forecast for an action without its set: each member takes it for the best there was."""
-        said: Array = self._said_many(action[None])[0]
-        return said
-
     def _said_many(self, actions: Array) -> Array:
-        """Return the same for many actions."""
+        """Return the forecasts for actions without their sets: each member takes one for the best there was."""
         members = len(self.members)
         said = np.zeros((len(actions), 2 * members + 1))
         said[:, 0] = math.nan
@@ -240,6 +248,7 @@ class Spectral(Ambient):
         self.sample.merge([replica.inside(replica.part.sample) for replica in replicas], raised)
         self.prior.merge([replica.inside(replica.part.prior) for replica in replicas], origins, ours)
         self.bounds.merge([replica.inside(replica.part.bounds) for replica in replicas])
+        self.repeats.merge([replica.inside(replica.part.repeats) for replica in replicas])
         self.factor, self.version, self.surprise = None, -1, 0.0
         self.recover()
 
@@ -253,6 +262,7 @@ class Spectral(Ambient):
         self.evidence.take(evidence)
         self.sample.translate(sample, change, rng)
         self.take_scores(change.score)
+        self.repeats.forget()
         self.factor = self.recent = self.solved_action = self.solved = None
         self.recent_count, self.version, self.surprise = 0, -1, 0.0
         self.recover()
@@ -390,13 +400,7 @@ class Spectral(Ambient):
 
     def _take_covariance(self, covariance: Array, known: Explained) -> None:
         """Keep the covariance of θ, in units of the noise's variance, with that of the intercept and the score."""
-        dim = len(covariance)
-        lifted = np.zeros((len(self.center), len(self.center)), order="F")
-        lifted[:dim, :dim] = covariance
-        if len(known.levels):
-            slopes = known.slopes @ covariance
-            lifted[dim:, :dim], lifted[:dim, dim:] = -slopes, -slopes.T
-            lifted[dim:, dim:] = slopes @ known.slopes.T + known.covariance
+        lifted = with_free(covariance, known)
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
         # The norm bounds the largest eigenvalue, for the slack of single precision; scaled, lest its square overflow.
@@ -404,21 +408,8 @@ class Spectral(Ambient):
 
     def _take_thin(self, scale: float, plus: Array, minus: Array, known: Explained, room: int) -> None:
         """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
-        free = len(known.levels)
-        if free:
-            dim = plus.shape[1]
-            plus = np.column_stack([plus, -plus @ known.slopes.T])
-            minus = np.column_stack([minus, -minus @ known.slopes.T])
-            own = np.zeros((free, dim + free))
-            own[:, dim:] = np.linalg.cholesky(known.covariance).T
-            # What scale · (I, −Bᵀ)ᵀ(I, −Bᵀ) is beyond scale · I lies in the span of B's rows and of the free columns.
-            directions, size = np.linalg.qr(known.slopes.T)
-            corner = np.block([[np.zeros((free, free)), -size], [-size.T, size.T @ size - np.eye(free)]])
-            values, vectors = np.linalg.eigh(corner)
-            plane = np.zeros((2 * free, dim + free))
-            plane[:free, :dim], plane[free:, dim:] = directions.T, np.eye(free)
-            sides = vectors.T @ plane * np.sqrt(scale * np.abs(values))[:, None]
-            plus, minus = np.concatenate([plus, own, sides[values > 0.0]]), np.concatenate([minus, sides[values < 0.0]])
+        if len(known.levels):
+            plus, minus = thin_with_free(scale, plus, minus, known)
         self.inverse.reset_thin(scale, plus, minus, room)
         largest = scale + linalg.largest_eigenvalue(plus @ plus.T)
         self.largest, self.ridge = largest, 1.0 / largest
@@ -448,18 +439,12 @@ class Spectral(Ambient):
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""
-        found: dict[str, Any] = {"rewards_learned": self.evidence.count, "noise": None, "prior": None, "widths": None}
+        learned = self.evidence.count + self.repeats.skipped
+        found: dict[str, Any] = {"rewards_learned": learned, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
             best = int(self.weights.argmax())
             found["noise"] = self.noise
-            found["prior"] = (
-                "the same variance in every direction that stands out of the noise, and little elsewhere"
-                if SHAPES[best].cut
-                else f"variances follow the spectrum to the power {SHAPES[best].name}"
-            )
-            found["widths"] = {
-                "signal": self.noise * math.sqrt(float(self.ratios[best])),
-                "noise": self.noise,
-            }
+            found["prior"] = SHAPES[best].description
+            found["widths"] = {"signal": self.noise * math.sqrt(self.ratios[best]), "noise": self.noise}
             found["shapes"] = {shape.name: float(w) for shape, w in zip(SHAPES, self.weights, strict=True)}
         return found

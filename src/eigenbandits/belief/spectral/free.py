@@ -110,3 +110,35 @@ def explained_rows(
             left, math.sqrt(SCORE_WEIGHT) * (known.expected - score * known.levels[-1]) if known.residual else 0.0
         )
     return rows, left, known.freedom
+
+
+def with_free(covariance: Array, known: Explained) -> Array:
+    """Return the covariance of θ and the free coefficients, in Fortran order, given that of θ alone."""
+    dim, free = len(covariance), len(known.levels)
+    lifted = np.zeros((dim + free, dim + free), order="F")
+    lifted[:dim, :dim] = covariance
+    if free:
+        slopes = known.slopes @ covariance
+        lifted[dim:, :dim], lifted[:dim, dim:] = -slopes, -slopes.T
+        lifted[dim:, dim:] = slopes @ known.slopes.T + known.covariance
+    return lifted
+
+
+def thin_with_free(scale: float, plus: Array, minus: Array, known: Explained) -> tuple[Array, Array]:
+    """Return the rows p and x for which scale·I + Σ p pᵀ − Σ x xᵀ is the covariance of θ and the free coefficients.
+
+    Given are the rows for that of θ alone.
+    """
+    free, dim = known.slopes.shape
+    plus = np.column_stack([plus, -plus @ known.slopes.T])
+    minus = np.column_stack([minus, -minus @ known.slopes.T])
+    own = np.zeros((free, dim + free))
+    own[:, dim:] = np.linalg.cholesky(known.covariance).T
+    # What scale · (I, −Bᵀ)ᵀ(I, −Bᵀ) is beyond scale · I lies in the span of B's rows and of the free columns.
+    directions, size = np.linalg.qr(known.slopes.T)
+    corner = np.block([[np.zeros((free, free)), -size], [-size.T, size.T @ size - np.eye(free)]])
+    values, vectors = np.linalg.eigh(corner)
+    plane = np.zeros((2 * free, dim + free))
+    plane[:free, :dim], plane[free:, dim:] = directions.T, np.eye(free)
+    sides = vectors.T @ plane * np.sqrt(scale * np.abs(values))[:, None]
+    return np.concatenate([plus, own, sides[values > 0.0]]), np.concatenate([minus, sides[values < 0.0]])

@@ -37,6 +37,13 @@ class Shape:
     power: float
     cut: bool = False
 
+    @property
+    def description(self) -> str:
+        """The same in words."""
+        if self.cut:
+            return "the same variance in every direction that stands out of the noise, and little elsewhere"
+        return f"variances follow the spectrum to the power {self.name}"
+
 
 # From a shape that knows nothing of the spectrum to one that hardly sees more than its first direction, by doubling;
 # and the paper's, for which all directions that stand out count the same and hardly anything else does.

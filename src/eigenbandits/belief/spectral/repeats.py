@@ -1,0 +1,125 @@
+"""Rewards of actions that were learned before, to the last bit: how much they still say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import merging
+from eigenbandits.component import Component
+from eigenbandits.merging import Replica
+
+Array = NDArray[np.float64]
+
+# Actions that are remembered: the latest ones, by a digest of 8 bytes each.
+ROOM = 8192
+# The prior that repetitions are as noisy as anything else is worth so many of them, as that on the noise is
+# (`prior.WEIGHT`).
+WEIGHT = 4.0
+
+
+class Repeats(Component):
+    """Decides which rewards of repeated actions count: none where the same action always earns the same.
+
+    A linear model is wrong about an action x by some u(x), and errs in the same way each time that x comes again: the
+    rewards of n repetitions are worth n/(1 + (n − 1)ι) of n different actions, with ι the share of the residual
+    variance that is common to them, 1 less the variance of rewards about their own action's mean over all of it.
+    Questions that are asked again and again would otherwise be learned by heart, at the expense of all others. Where
+    repetitions vary as much as everything else ι is 0, and every one counts.
+
+    Examples
+    --------
+    >>> repeats = Repeats()
+    >>> [repeats.count(np.ones(2), 1.0, variance=0.25) for _ in range(7)]  # five say that the reward is always the same
+    [True, True, True, True, True, False, False]
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("keys", "counts", "means", "fill", "next", "within", "repeated", "owed", "skipped"),
+    )
+
+    def __init__(self) -> None:
+        self.keys: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self.counts: Array = np.zeros(0)
+        self.means: Array = np.zeros(0)
+        self.fill = 0
+        self.next = 0
+        # The sum of squares of repeated rewards about their action's mean, and the number of them.
+        self.within = 0.0
+        self.repeated = 0
+        # What repetitions are worth that have not counted, and how many have not.
+        self.owed = 0.0
+        self.skipped = 0
+        self._places: dict[int, int] | None = None
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned."""
+        super().restore(state)
+        self._places = None
+
+    def count(self, row: Array, reward: float, variance: float) -> bool:
+        """Take note of a reward, and return whether it counts, given the variance of the rewards about the model."""
+        if self._places is None:
+            self._places = {key: place for place, key in enumerate(self.keys[: self.fill].tolist())}
+        key = int.from_bytes(blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest(), "little")
+        place = self._places.get(key)
+        if place is None:
+            self._remember(key, reward)
+            return True
+        before, mean = float(self.counts[place]), float(self.means[place])
+        self.within += (reward - mean) ** 2 * before / (before + 1.0)
+        self.repeated += 1
+        self.counts[place], self.means[place] = before + 1.0, mean + (reward - mean) / (before + 1.0)
+        common = self._common(variance)
+        self.owed += _worth(before + 1.0, common) - _worth(before, common)
+        if self.owed < 1.0:
+            self.skipped += 1
+            return False
+        self.owed -= 1.0
+        return True
+
+    def select(
+        self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
+    ) -> tuple[Array, Array, list[Array | None] | None]:
+        """Take note of many rewards, and return those that count."""
+        kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
+        said = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
+        return rows[kept], rewards[kept], said
+
+    def forget(self) -> None:
+        """Forget the actions, which have other vectors from now on, but not what their repetitions have shown."""
+        self.fill = self.next = 0
+        self._places = None
+
+    def _common(self, variance: float) -> float:
+        """Return ι as far as it is known: with the variance of repetitions two standard errors above its estimate."""
+        if variance <= 0.0:
+            return 0.0
+        known = self.repeated + WEIGHT
+        own = (self.within + WEIGHT * variance) / known * (1.0 + 2.0 * math.sqrt(2.0 / known))
+        return max(1.0 - own / variance, 0.0)
+
+    def _remember(self, key: int, reward: float) -> None:
+        assert self._places is not None
+        if not len(self.keys):
+            self.keys, self.counts, self.means = np.zeros(ROOM, dtype=np.uint64), np.zeros(ROOM), np.zeros(ROOM)
+        if self.fill == ROOM:
+            del self._places[int(self.keys[self.next])]
+        self._places[key] = self.next
+        self.keys[self.next], self.counts[self.next], self.means[self.next] = key, 1.0, reward
+        self.fill, self.next = max(self.fill, self.next + 1), (self.next + 1) % ROOM
+
+    def merge(self, replicas: Sequence[Replica[Repeats]]) -> None:
+        """Add up what repetitions have shown; the actions remembered stay those of this replica."""
+        for name in ("within", "repeated", "skipped"):
+            setattr(self, name, merging.total(replicas, name))
+
+
+def _worth(count: float, common: float) -> float:
+    """Return how many different actions so many repetitions of one are worth."""
+    return count / (1.0 + (count - 1.0) * common)
