@@ -35,7 +35,7 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
 
 # `make test TORCH=torch` also tests the networks; torch is too large to be pulled unasked.
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[dev,cli,fast,plot,lab,digits,images,serve-postgres,docs]"
+	$(PIP) install --quiet --editable ".[dev,cli,fast,plot,lab,digits,images,serve-postgres,gym,mcp,docs]"
 	$(if $(TORCH),$(PIP) install --quiet "$(TORCH)" || echo "There is no $(TORCH); the tests of networks are skipped.")
 	@touch $@ $(VENV)/.installed-demo
 

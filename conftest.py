@@ -2,5 +2,10 @@
 
 from importlib.util import find_spec
 
-# Their modules cannot even be imported without it; tests/papers/lale2019/networks says so where it is skipped.
-collect_ignore = [] if find_spec("torch") else ["src/eigenbandits/papers/lale2019/networks"]
+# Modules that cannot even be imported without a package; their tests say so where they are skipped.
+_NEEDS = {
+    "src/eigenbandits/papers/lale2019/networks": "torch",
+    "src/eigenbandits/adapters/gym.py": "gymnasium",
+    "src/eigenbandits/adapters/mcp.py": "mcp",
+}
+collect_ignore = [path for path, package in _NEEDS.items() if find_spec(package) is None]

@@ -29,6 +29,7 @@ def app() -> typer.Typer:
         features,
         guarded,
         lists,
+        mcp,
         offpolicy,
         paper,
         problems,
@@ -67,6 +68,7 @@ def app() -> typer.Typer:
     made.command("translate")(translate.command)
     made.command("run")(run.command)
     made.command("report")(report.command)
+    made.command("mcp")(mcp.command)
     _add_service(made)
     groups = {
         "data": data.app(),
