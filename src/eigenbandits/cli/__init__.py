@@ -78,9 +78,11 @@ def app() -> typer.Typer:
 
 
 def _add_service(made: typer.Typer) -> None:
-    from eigenbandits.cli import keys, serve
+    from eigenbandits.cli import decide_server, keys, learner, serve
 
     made.command("serve")(serve.with_settings(serve.command))
+    made.command("decide-server")(serve.with_settings(decide_server.command))
+    made.command("learner")(serve.with_settings(learner.command))
     made.add_typer(keys.commands, name="keys")
 
 
