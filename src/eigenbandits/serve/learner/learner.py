@@ -29,7 +29,7 @@ from eigenbandits.serve.writer.registry import BrokenPolicy
 from eigenbandits.serve.writer.shared_writer import SharedWriter
 
 # Seconds between two looks at the lanes, two rounds of the rarer duties, and two reports that it has caught up.
-_POLL, _RARELY, _REPORT = 0.05, 5.0, 1.0
+_POLL, _RARELY, _REPORT = 0.2, 5.0, 1.0
 # Publishing a belief may take this part of the learner's time; one that takes longer is published less often.
 _SHARE = 0.1
 
