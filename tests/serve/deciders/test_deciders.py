@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from functools import partial
 
 import httpx
 import numpy as np
@@ -36,6 +37,14 @@ def reward(client, decision, value, name="p"):
     return sent(client, "POST", f"/v1/policies/{name}/reward", {"decision": decision, "reward": value})
 
 
+def rewarded(client, count):
+    return counts(client)["rewards"] == count
+
+
+def writer(client):
+    return vars(client)["server"].writer
+
+
 def code(answer):
     return answer.status_code, answer.json()["error"]["code"]
 
@@ -48,7 +57,7 @@ def test_every_choice_can_be_made_again_from_the_log_and_the_version_of_its_beli
             made = decide((a, b)[i % 2], actions=actions).json()
             assert reward((a, b)[i % 3 == 0], made["decision"], actions[made["index"]][0]).status_code == 200
             if i % 20 == 19:
-                until(lambda i=i: counts(a)["rewards"] == i + 1)
+                until(partial(rewarded, a, i + 1))
     with journal_of(place) as journal:
         (row,) = journal.policies()
         rows = [one for one, _ in journal.exported(row.id, 0, 1000)]
@@ -132,10 +141,10 @@ def test_two_deciders_agree_on_the_length_of_vectors_before_anything_is_publishe
         assert decide(b).status_code == 200
 
 
-def listed(client):
-    """The items of the catalogue as one of the processes knows them, and the version."""
+def has_items(client, ids, version):
+    """Whether one of the processes knows these items, as of this version."""
     items, found = (sent(client, "GET", f"/v1/catalogues/c{more}").json() for more in ("/items", ""))
-    return items["ids"], found["version"]
+    return (items["ids"], found["version"]) == (ids, version)
 
 
 def test_what_one_decider_changes_all_others_know(tmp_path):
@@ -150,18 +159,18 @@ def test_what_one_decider_changes_all_others_know(tmp_path):
         sent(a, "DELETE", "/v1/catalogues/c/items/one")
         sent(b, "POST", "/v1/catalogues/c/items", {"ids": ["two"], "vectors": [[0.0, 0.0, 7.0]]})
         for client in (a, b, learner):
-            until(lambda client=client: listed(client) == (["four", "three", "two"], 4))
+            until(partial(has_items, client, ["four", "three", "two"], 4))
         made = sent(b, "POST", "/v1/policies/p/decide", body | {"items": ["four", "two"]}).json()
         assert reward(a, made["decision"], 1.0).json()["status"] == "learned"
         until(lambda: counts(a)["rewards"] == 1)
         # The same vectors everywhere, those of replaced items included.
-        held = [one.server.writer.registry.catalogues["c"] for one in (a, b, learner)]
+        held = [writer(one).registry.catalogues["c"] for one in (a, b, learner)]
         for other in held[1:]:
             assert np.array_equal(held[0].centered[:5], other.centered[:5])
             assert (held[0].slot_of, held[0].names) == (other.slot_of, other.names)
         assert sent(a, "DELETE", "/v1/policies/p").status_code == 204
         until(lambda: sent(b, "GET", "/v1/policies/p").status_code == 404)
-        until(lambda: not learner.server.writer.registry.policies)
+        until(lambda: not writer(learner).registry.policies)
     with journal_of(place) as journal:
         for table in ("decisions", "rewards", "events", "tails", "cursors", "beliefs"):
             assert journal.connection.execute(f"SELECT COUNT(*) FROM {table}") == [(0,)]
@@ -209,7 +218,7 @@ def test_a_lane_is_dropped_once_its_process_is_gone_and_all_of_it_was_followed(p
         with served(place, Decider) as a:
             create(a)
             lane = lane_of(int(decide(a).json()["decision"].split("-")[2]))
-            duties = learner.server.writer._maintenance
+            duties = writer(learner)._maintenance
             until(lambda: duties._version.get(1))
             duties._rarely = 0.0
             with journal_of(place) as journal:
@@ -224,5 +233,5 @@ def test_a_lane_is_dropped_once_its_process_is_gone_and_all_of_it_was_followed(p
 def test_the_learner_decides_nothing(tmp_path):
     with fleet({"folder": tmp_path / "data"}) as (a, _, learner):
         create(a)
-        until(lambda: learner.server.writer.registry.policies)
+        until(lambda: writer(learner).registry.policies)
         assert code(learner.post("/v1/policies/p/decide", json={"actions": SET})) == (421, "not_a_decider")

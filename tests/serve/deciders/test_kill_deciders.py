@@ -24,7 +24,7 @@ from eigenbandits.serve.storage.lane_journal import LaneJournal
 from eigenbandits.serve.writer import verify
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
-KILLS = int(os.environ.get("EIGENBANDITS_TEST_KILLS", "3"))
+KILLS = int(os.environ.get("EIGENBANDITS_TEST_KILLS", "2"))
 
 
 class Fleet(ServerProcess):
