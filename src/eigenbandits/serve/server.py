@@ -112,12 +112,14 @@ class Server:
         self.writer.stop()
 
 
-def bind(settings: Settings) -> socket.socket:
-    """Return a socket that holds the port."""
+def bind(settings: Settings, shared: bool = False) -> socket.socket:
+    """Return a socket that holds the port, beside others if it is shared; the kernel spreads connections over them."""
     host, port = settings.host, settings.port
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind((host, port))
     except OSError as error:
         made.close()

@@ -33,8 +33,8 @@ _PROOF = 30.0
 class Supervisor:
     """Starts the processes, starts those again that end, and ends them all when it is told to.
 
-    The port is opened here and shared by the deciders: a connection waits for any of them, so that none is lost with
-    a decider that ends.
+    The port is opened here, with a socket for each decider, over which the kernel spreads the connections. A decider
+    that ends leaves its socket open: new connections wait there until it has been started again.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Supervisor:
         self._context: SpawnContext = multiprocessing.get_context("spawn")
         self._processes: dict[str, SpawnProcess] = {}
         self._stopping = False
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
 
     def start(self) -> None:
         """Open the port and start all processes."""
@@ -57,16 +57,22 @@ class Supervisor:
             database_of(self.settings).connect().close()
         except StorageError as error:
             log_event("storage failed", reason=str(error))
-        self._socket = bind(self.settings)
-        self._socket.listen(1024)
-        self.url = url_of(self.settings, self._socket)
-        self._start("learner")
-        for i in range(self.settings.deciders):
-            self._start(f"decider-{i}")
+        # With a plain one first: where another program listens, a shared one might join it.
+        bind(self.settings).close()
+        settings = self.settings
+        for _ in range(self.settings.deciders):
+            made = bind(settings, shared=True)
+            made.listen(1024)
+            self._sockets.append(made)
+            settings = dataclasses.replace(settings, port=made.getsockname()[1])
+        self.url = url_of(settings, self._sockets[0])
+        for name in ("learner", *(f"decider-{i}" for i in range(self.settings.deciders))):
+            self._start(name)
 
     def _start(self, name: str) -> None:
-        target: Callable[..., None] = _learn if name == "learner" else _decide
-        arguments = (self.settings,) if name == "learner" else (self.settings, self._socket)
+        role, _, number = name.partition("-")
+        target: Callable[..., None] = _learn if role == "learner" else _decide
+        arguments = (self.settings,) if role == "learner" else (self.settings, self._sockets[int(number)])
         process = self._context.Process(target=target, args=arguments, name=name)
         process.start()
         self._processes[name] = process
@@ -101,8 +107,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """End the deciders, then the learner, which follows what they have written last."""
-        if self._socket is not None:
-            self._socket.close()
+        for made in self._sockets:
+            made.close()
         learner = [process for name, process in self._processes.items() if name == "learner"]
         deciders = [process for name, process in self._processes.items() if name != "learner"]
         for group in (deciders, learner):

@@ -199,7 +199,7 @@ def test_without_a_learner_deciders_go_on_and_say_how_old_their_belief_is(tmp_pa
 def test_a_database_of_one_process_goes_on_with_deciders_but_not_back(tmp_path):
     place = {"folder": tmp_path / "data"}
     with served(place, Writer) as alone:
-        create(alone, time_to_live=2.0, default_reward=0.0)
+        create(alone, time_to_live=8.0, default_reward=0.0)
         old = [decide(alone).json()["decision"] for _ in range(4)]
         reward(alone, old[0], 1.0)
     with fleet(place) as (a, b, _):
