@@ -117,6 +117,27 @@ def test_a_reward_counts_once_and_the_first_one_stands(place):
         until(lambda: counts(b) == {"decisions": 1, "rewards": 1, "defaults": 0, "expired": 0, "pending": 0})
 
 
+def test_parts_of_rewards_are_learned_when_the_time_is_over(place):
+    with fleet(place) as (a, b, _):
+        create(a, time_to_live=3.0, default_reward=0.0, learn_at="time_to_live")
+        made = decide(a).json()["decision"]
+        decide(b)
+
+        def part(client, name, value, **more):
+            body = {"decision": made, "reward": value, "part": name} | more
+            return sent(client, "POST", "/v1/policies/p/reward", body)
+
+        assert part(a, "click", 1.0).json()["status"] == "recorded"
+        assert part(b, "click", 1.0).json()["status"] == "repeated"
+        assert part(b, "stay", 2.0).json()["status"] == "recorded"
+        assert code(part(a, "stay", 3.0)) == (409, "different_reward")
+        assert part(a, "stay", 4.0, correct=True).json()["status"] == "corrected"
+        until(lambda: counts(a) == {"decisions": 2, "rewards": 1, "defaults": 1, "expired": 0, "pending": 0})
+        with journal_of(place) as journal:
+            assert journal.connection.execute("SELECT reward FROM rewards WHERE kind = 'given'") == [(5.0,)]
+            assert journal.connection.execute("SELECT COUNT(*) FROM parts") == [(0,)]
+
+
 @pytest.mark.parametrize(("default", "ended"), [(0.0, "defaults"), (None, "expired")])
 def test_the_learner_ends_decisions_whose_time_is_over(tmp_path, default, ended):
     place = {"folder": tmp_path / "data"}
@@ -171,9 +192,10 @@ def test_what_one_decider_changes_all_others_know(tmp_path):
         assert sent(a, "DELETE", "/v1/policies/p").status_code == 204
         until(lambda: sent(b, "GET", "/v1/policies/p").status_code == 404)
         until(lambda: not writer(learner).registry.policies)
-    with journal_of(place) as journal:
-        for table in ("decisions", "rewards", "events", "tails", "cursors", "beliefs"):
-            assert journal.connection.execute(f"SELECT COUNT(*) FROM {table}") == [(0,)]
+        tables = ("decisions", "rewards", "events", "tails", "cursors", "beliefs")
+        with journal_of(place) as journal:
+            # The learner sweeps up what the decider has left.
+            until(lambda: not any(journal.connection.execute(f"SELECT 1 FROM {table} LIMIT 1") for table in tables))
 
 
 def test_without_a_learner_deciders_go_on_and_say_how_old_their_belief_is(tmp_path):

@@ -170,17 +170,16 @@ class LaneJournal(Journal):
 
     def publish(self, row: BeliefRow) -> None:
         """Replace the belief that deciders choose by."""
-        columns = ", ".join(f"{name} = excluded.{name}" for name in lanes.BELIEFS.columns if name != "policy")
-        sql = f"{lanes.BELIEFS.insert} ON CONFLICT (policy) DO UPDATE SET {columns}"
-        self.connection.execute(sql, lanes.BELIEFS.values(row))
+        self.add(lanes.BELIEFS, [row])
+        self.connection.execute("DELETE FROM beliefs WHERE policy = ? AND version < ?", (row.policy, row.version))
 
     def versions(self) -> dict[int, int]:
         """Return the version of the belief of each policy that has been published."""
-        return dict(self.connection.execute("SELECT policy, version FROM beliefs"))
+        return dict(self.connection.execute("SELECT policy, MAX(version) FROM beliefs GROUP BY policy"))
 
     def belief(self, policy: int) -> BeliefRow | None:
         """Return the belief of a policy, if one has been published."""
-        found = self._rows(lanes.BELIEFS, "WHERE policy = ?", (policy,))
+        found = self._rows(lanes.BELIEFS, "WHERE policy = ? ORDER BY version DESC LIMIT 1", (policy,))
         return found[0] if found else None
 
     def note_caught_up(self, now: float) -> None:

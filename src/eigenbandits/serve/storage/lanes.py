@@ -79,7 +79,7 @@ class BeliefRow:
 LANES = Table("lanes", LaneRow, "lane")
 TAILS = Table("tails", TailRow, "policy, lane")
 CURSORS = Table("cursors", CursorRow, "policy, lane")
-BELIEFS = Table("beliefs", BeliefRow, "policy")
+BELIEFS = Table("beliefs", BeliefRow, "policy, version")
 
 OF_A_POLICY: tuple[Table[Any], ...] = (TAILS, CURSORS, BELIEFS)
 TABLES: tuple[Table[Any], ...] = (LANES, *OF_A_POLICY)
