@@ -18,6 +18,7 @@ def app() -> typer.Typer:
 
     from eigenbandits.cli import (
         audit,
+        belief_age,
         budgets,
         compare,
         coverage,
@@ -56,6 +57,7 @@ def app() -> typer.Typer:
     made.command("paper")(paper.command)
     made.command("estimates")(estimates.command)
     made.command("drift")(drift.command)
+    made.command("belief-age")(belief_age.command)
     made.command("budgets")(budgets.command)
     made.command("guarded")(guarded.command)
     made.command("robustness")(robustness.command)
