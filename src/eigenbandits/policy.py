@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import files, inputs, lists
-from eigenbandits.belief.base import Belief
+from eigenbandits.belief.base import Belief, Finding
 from eigenbandits.carryover import Translation, translate
 from eigenbandits.centering import Centering
 from eigenbandits.decision import Decision
@@ -282,16 +282,58 @@ class Policy(Layout):
         >>> eb.EpsilonGreedy(epsilon=0.2, seed=0).probabilities([[1.0, 0.0], [0.0, 1.0]]).round(3).tolist()
         [0.9, 0.1]
         """
+        array, _, choice, _ = self._look(actions, self.rng, allowed, scores)
+        return choice.certain(len(array)) if choice.chances is None else choice.chances
+
+    def propose(
+        self,
+        actions: ArrayLike,
+        rng: np.random.Generator,
+        *,
+        allowed: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+    ) -> Decision:
+        """Return the decision that `choose` would make next with this source of randomness, and take note of nothing.
+
+        For replicas that only choose: the decision depends on the policy as it is, on the arguments, and on nothing
+        that was proposed before.
+
+        Parameters
+        ----------
+        rng
+            What a randomized rule draws from.
+        actions, allowed, scores
+            As for `choose`.
+
+        Examples
+        --------
+        >>> import eigenbandits as eb
+        >>> policy = eb.EpsilonGreedy(epsilon=0.5, seed=0)
+        >>> policy.observe([[1.0, 0.0], [0.0, 1.0]])
+        >>> [policy.propose([[1.0, 0.0], [0.0, 1.0]], np.random.default_rng(7)).index for _ in range(3)]
+        [1, 1, 1]
+        """
+        array, lifted, choice, estimate = self._look(actions, rng, allowed, scores)
+        if choice.finding is not None and choice.finding.factor is not None:
+            # It follows from the belief, and the next proposal would have to make it again.
+            self.belief.note(Finding(factor=choice.finding.factor))
+        return self._decision(choice, array, lifted, estimate, self.round + 1)
+
+    def _look(
+        self, actions: ArrayLike, rng: np.random.Generator, allowed: ArrayLike | None, scores: ArrayLike | None
+    ) -> tuple[Array, Array, Choice, float]:
+        """Return the actions, the actions lifted, and the choice that would be made now, with its estimate."""
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         lifted = self._show(array, self.scoring.read(array, scores), observe=False)
         rows = lifted if kept is None else lifted[kept]
-        before = self.rule.state()
-        choice = self.rule.choose(self.belief.view(rows), len(rows), self.rng)
+        before, view = self.rule.state(), self.belief.view(rows)
+        choice = self.rule.choose(view, len(rows), rng)
         self.rule.restore(before)
+        estimate = view.estimate(choice.index)
         if kept is not None:
             choice.spread(kept, len(array))
-        return choice.certain(len(array)) if choice.chances is None else choice.chances
+        return array, lifted, choice, estimate
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()

@@ -18,6 +18,7 @@ def app() -> typer.Typer:
 
     from eigenbandits.cli import (
         audit,
+        belief_age,
         budgets,
         calibrate,
         compare,
@@ -58,6 +59,7 @@ def app() -> typer.Typer:
     made.command("paper")(paper.command)
     made.command("estimates")(estimates.command)
     made.command("drift")(drift.command)
+    made.command("belief-age")(belief_age.command)
     made.command("budgets")(budgets.command)
     made.command("guarded")(guarded.command)
     made.command("calibrate")(calibrate.command)
@@ -82,9 +84,11 @@ def app() -> typer.Typer:
 
 
 def _add_service(made: typer.Typer) -> None:
-    from eigenbandits.cli import keys, serve
+    from eigenbandits.cli import decide_server, keys, learner, serve
 
     made.command("serve")(serve.with_settings(serve.command))
+    made.command("decide-server")(serve.with_settings(decide_server.command))
+    made.command("learner")(serve.with_settings(learner.command))
     made.add_typer(keys.commands, name="keys")
 
 

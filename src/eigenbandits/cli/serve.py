@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -15,11 +15,14 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.serve.settings import Settings
 
+if TYPE_CHECKING:
+    from eigenbandits.serve import Server
+
+Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
+
 
 def command(
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")
-    ] = None,
+    config: Config = None,
     check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and leave.")
@@ -28,7 +31,7 @@ def command(
 ) -> None:
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
-    from eigenbandits.serve.errors import InUseError, StorageError
+    from eigenbandits.serve.errors import StorageError
     from eigenbandits.serve.first_key import VARIABLE, add_first_key, first_key
     from eigenbandits.serve.storage import database_of
     from eigenbandits.serve.writer.verify import differences
@@ -52,17 +55,35 @@ def command(
             raise typer.Exit(1) from error
         raise typer.Exit(1 if wrong else 0)
     logs.to_stderr(settings.log_level)
-    server = Server(settings)
-    try:
+    with options.failures(ValueError, StorageError):
         text = first_key()
         if text is not None and add_first_key(database, text, time.time()):
             typer.echo(f"stored the key in {VARIABLE} as the first key")
+    if settings.deciders:
+        supervise(settings)
+    else:
+        run(Server(settings))
+
+
+def run(server: Server) -> None:
+    """Run a server until it is stopped."""
+    from eigenbandits.serve.errors import InUseError
+
+    with options.failures(ValueError, InUseError, OSError):
         server.start()
-    except (ValueError, InUseError, StorageError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
     typer.echo(f"listening on {server.url}")
     server.run()
+
+
+def supervise(settings: Settings) -> None:
+    """Run deciders and a learner until they are stopped."""
+    from eigenbandits.serve.supervisor import Supervisor
+
+    supervisor = Supervisor(settings)
+    with options.failures(ValueError, OSError):
+        supervisor.start()
+    typer.echo(f"listening on {supervisor.url}")
+    raise typer.Exit(supervisor.run())
 
 
 def _shown(name: str, value: Any) -> str:

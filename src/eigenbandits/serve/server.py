@@ -33,11 +33,17 @@ class Server:
         Where it listens.
     """
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        role: type[Writer] = Writer,
+        listening: socket.socket | None = None,
+    ) -> None:
         self.settings = settings
-        self.writer = Writer(settings, database_of(settings), clock=clock)
+        self.writer = role(settings, database_of(settings), clock=clock)
         self.url = ""
-        self._socket: socket.socket | None = None
+        self._socket = listening
         self._gateway = Gateway(self.writer)
 
     def start(self) -> None:
@@ -45,7 +51,8 @@ class Server:
 
         The policies are loaded afterward, while /health is answered already and everything else with 503.
         """
-        self._socket = self._bind()
+        if self._socket is None:
+            self._socket = bind(self.settings)
         try:
             self.writer.start()
             if not self.settings.loopback and not self.writer.registry.keys.known:
@@ -60,8 +67,7 @@ class Server:
         except BaseException:
             self.stop()
             raise
-        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
-        self.url = f"http://{host}:{self._socket.getsockname()[1]}"
+        self.url = url_of(self.settings, self._socket)
         self.http = uvicorn.Server(
             uvicorn.Config(
                 application(self._gateway),
@@ -77,23 +83,6 @@ class Server:
                 timeout_graceful_shutdown=int(self.settings.request_timeout) + 1,
             )
         )
-
-    def _bind(self) -> socket.socket:
-        host, port = self.settings.host, self.settings.port
-        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind((host, port))
-        except OSError as error:
-            made.close()
-            if error.errno == errno.EADDRINUSE:
-                advice = "another program listens there; stop it, or choose another port with --port"
-            elif error.errno == errno.EACCES:
-                advice = "ports below 1024 need more rights; choose another with --port"
-            else:
-                advice = "check host and port"
-            raise OSError(f"cannot listen on {host}, port {port} ({error.strerror}); {advice}.") from error
-        return made
 
     def run(self) -> None:
         """Serve until stopped by a signal or by `http.should_exit`."""
@@ -123,8 +112,35 @@ class Server:
         self.writer.stop()
 
 
+def bind(settings: Settings, shared: bool = False) -> socket.socket:
+    """Return a socket that holds the port, beside others if it is shared; the kernel spreads connections over them."""
+    host, port = settings.host, settings.port
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRINUSE:
+            advice = "another program listens there; stop it, or choose another port with --port"
+        elif error.errno == errno.EACCES:
+            advice = "ports below 1024 need more rights; choose another with --port"
+        else:
+            advice = "check host and port"
+        raise OSError(f"cannot listen on {host}, port {port} ({error.strerror}); {advice}.") from error
+    return made
+
+
+def url_of(settings: Settings, listening: socket.socket) -> str:
+    """Return the address that a socket listens on."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{listening.getsockname()[1]}"
+
+
 @contextmanager
-def running(settings: Settings, clock: Clock | None = None) -> Iterator[Server]:
+def running(settings: Settings, clock: Clock | None = None, role: type[Writer] = Writer) -> Iterator[Server]:
     """Run a service in a thread for as long as the block lasts.
 
     Examples
@@ -136,7 +152,7 @@ def running(settings: Settings, clock: Clock | None = None) -> Iterator[Server]:
     ...     json.load(urlopen(server.url + "/ready"))
     {'ready': True, 'reasons': []}
     """
-    server = Server(settings, clock)
+    server = Server(settings, clock, role)
     server.start()
     thread = threading.Thread(target=server.run, name="http", daemon=True)
     thread.start()

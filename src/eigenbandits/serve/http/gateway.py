@@ -40,8 +40,7 @@ class Gateway:
     def policy(self, name: str) -> HostedPolicy:
         """Return a policy by its name."""
         if not self.registry.has_policy(name):
-            # Before the policies are loaded nobody can say that there is none.
-            self.writer.refuse_unless_ready()
+            self.writer.refuse_unknown(name)
         return self.registry.policy(name)
 
     async def decide(
@@ -106,7 +105,8 @@ class Gateway:
 
     async def write(self, action: Callable[..., Any], *args: Any) -> Any:
         """Run a task in the writer's thread, in a transaction of its own, and return its result."""
-        task = Task(lambda journal: action(journal, *args))
+        changes = isinstance(getattr(action, "__self__", None), Administration)
+        task = Task(lambda journal: action(journal, *args), changes=changes)
         self._submit(task)
         # An upload or a deletion may take a while, during which nobody else uses the database.
         return await self._wait(asyncio.wrap_future(task.future), 10.0)

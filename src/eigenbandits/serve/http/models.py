@@ -310,6 +310,7 @@ class Status(BaseModel):
     uptime_seconds: float
     ready: bool
     reasons: list[str]
+    belief_age: float | None = None
     warnings: list[str]
     policies: int
     pending: int
@@ -322,10 +323,13 @@ class Empty(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the service can decide and learn, and if not, why."""
+    """Whether the service can decide and learn, and if not, why; of a decider also the age of its beliefs."""
 
     ready: bool
     reasons: list[str]
+    belief_age: Annotated[
+        float | None, Field(description="Seconds since the learner had followed everything; it grows while it is down.")
+    ] = None
 
 
 class Health(BaseModel):

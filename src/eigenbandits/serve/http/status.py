@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 import eigenbandits
 from eigenbandits.serve.http import models
-from eigenbandits.serve.http.endpoint import JSON, json_response
+from eigenbandits.serve.http.endpoint import JSON
 from eigenbandits.serve.http.gateway import Gateway
 
 _BROKEN = "The policy {!r} cannot be rebuilt: {}. Restore a backup or delete it."
@@ -31,7 +31,8 @@ class StatusHandlers:
     async def ready(self) -> Response:
         """Say whether the service can decide and learn."""
         reasons = list(self._writer.reasons)
-        return json_response(models.Ready(ready=not reasons, reasons=reasons), 503 if reasons else 200)
+        found = models.Ready(ready=not reasons, reasons=reasons, belief_age=self._writer.belief_age)
+        return Response(found.model_dump_json(exclude_none=True), 503 if reasons else 200, media_type=JSON)
 
     async def get_status(self) -> models.Status:
         """Return readiness, uptime, warnings, latency and batch sizes."""
@@ -41,6 +42,7 @@ class StatusHandlers:
             uptime_seconds=round(time.monotonic() - self._started, 1),
             ready=not reasons,
             reasons=reasons,
+            belief_age=self._writer.belief_age,
             warnings=[_BROKEN.format(name, one.reason) for name, one in self._registry.broken.items()],
             policies=len(hosted),
             pending=sum(one.head.pending for one in hosted),

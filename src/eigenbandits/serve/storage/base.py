@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from eigenbandits.serve.storage import lanes
 from eigenbandits.serve.storage.schema import INDEX, META, TABLES, VERSION
 from eigenbandits.serve.storage.table import Row
 
@@ -67,6 +68,26 @@ class Database(ABC):
         """Let another server write."""
 
     @abstractmethod
+    def hold_lane(self, connection: Connection, lane: int) -> None:
+        """Hold a lane for as long as the connection and this process live."""
+
+    @abstractmethod
+    def lane_is_over(self, connection: Connection, lane: int) -> bool:
+        """Return whether nobody holds a lane any more, so that nothing can be added to it."""
+
+    @abstractmethod
+    def lock_administration(self, connection: Connection) -> bool:
+        """Let no other process change policies and catalogues until it is unlocked; False if another does."""
+
+    @abstractmethod
+    def unlock_administration(self, connection: Connection) -> None:
+        """Let other processes change policies and catalogues."""
+
+    @abstractmethod
+    def lock_rewards(self, connection: Connection, policy: int) -> None:
+        """Let no other process write rewards of a policy until the open transaction has ended."""
+
+    @abstractmethod
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Keep the snapshot of a policy, whole or not at all, and the one before it; may run in any thread."""
 
@@ -108,5 +129,6 @@ def prepare(connection: Connection, words: Mapping[type, str]) -> None:
                 if name not in present:
                     connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.added(name, words)}")
         connection.execute(INDEX)
+        connection.execute(lanes.INDEX)
         if found < VERSION:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (str(VERSION),))

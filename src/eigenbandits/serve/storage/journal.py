@@ -114,7 +114,7 @@ class Journal:
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """Return epoch and arm of some decisions, by their number."""
         found: dict[int, tuple[int | None, int | None]] = {}
-        for part, marks in _parts(numbers):
+        for part, marks in in_lists(numbers):
             sql = f"SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number IN ({marks})"
             found |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
         return found
@@ -192,9 +192,9 @@ class Journal:
         self.connection.execute("DELETE FROM catalogues WHERE id = ?", (id_,))
         self.add_garbage("catalogue", id_)
 
-    def items(self, catalogue: int) -> Iterator[schema.ItemRow]:
-        """Yield the items of a catalogue, in the order of their slots."""
-        sql, slot = "WHERE catalogue = ? AND slot > ? ORDER BY slot LIMIT ?", -1
+    def items(self, catalogue: int, after: int = -1) -> Iterator[schema.ItemRow]:
+        """Yield the items of a catalogue after a slot, in the order of their slots."""
+        sql, slot = "WHERE catalogue = ? AND slot > ? ORDER BY slot LIMIT ?", after
         while rows := self._rows(schema.ITEMS, sql, (catalogue, slot, _AT_ONCE)):
             yield from rows
             slot = rows[-1].slot
@@ -203,6 +203,11 @@ class Journal:
         """Delete the items of uploads that were cut off: those of a version that their catalogue never reached."""
         for row in self.catalogues():
             self.connection.execute("DELETE FROM items WHERE catalogue = ? AND added > ?", (row.id, row.version))
+
+    def removed_items(self, catalogue: int, after: int) -> list[Row]:
+        """Return the slots that were emptied after a version, each with the version in which it was."""
+        sql = "SELECT slot, removed FROM items WHERE catalogue = ? AND removed > ?"
+        return self.connection.execute(sql, (catalogue, after))
 
     def remove_items(self, catalogue: int, version: int, slots: Sequence[int]) -> None:
         """Mark slots as empty from a version on, and move the catalogue to that version."""
@@ -229,12 +234,12 @@ class Journal:
 
     def _rows_in(self, table: Table[R], policy: int, column: str, wanted: Sequence[Any]) -> list[R]:
         found: list[R] = []
-        for part, marks in _parts(wanted):
+        for part, marks in in_lists(wanted):
             found += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
         return found
 
 
-def _parts(wanted: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
+def in_lists(wanted: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
     """Yield the values of one IN list after the other, each with its placeholders."""
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]

@@ -15,6 +15,8 @@ from eigenbandits.serve.storage.table import Row
 WORDS = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT", bytes: "BYTEA"}
 # The number of the advisory lock: "eigenban" in ASCII.
 LOCK = int.from_bytes(b"eigenban", "big", signed=True)
+# The first number of the locks of lanes: "eban" in ASCII; the second is the lane.
+LANES = int.from_bytes(b"eban", "big")
 # The lock of a server that was killed stays until PostgreSQL has noticed.
 PATIENCE = 15.0
 
@@ -142,6 +144,29 @@ class PostgresDatabase(Database):
 
     def release(self) -> None:
         """Nothing to do: the lock ends with the connection."""
+
+    def hold_lane(self, connection: Connection, lane: int) -> None:
+        """Take an advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        connection.execute("SELECT pg_advisory_lock(?, ?)", (LANES, lane))
+
+    def lane_is_over(self, connection: Connection, lane: int) -> bool:
+        """Try the lock; a connection that is gone can commit nothing more."""
+        if not connection.execute("SELECT pg_try_advisory_lock(?, ?)", (LANES, lane))[0][0]:
+            return False
+        connection.execute("SELECT pg_advisory_unlock(?, ?)", (LANES, lane))
+        return True
+
+    def lock_administration(self, connection: Connection) -> bool:
+        """Try an advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        return bool(connection.execute("SELECT pg_try_advisory_lock(?)", (LOCK + 2,))[0][0])
+
+    def unlock_administration(self, connection: Connection) -> None:
+        """Give it back."""
+        connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 2,))
+
+    def lock_rewards(self, connection: Connection, policy: int) -> None:
+        """Take an advisory lock that ends with the transaction."""
+        connection.execute("SELECT pg_advisory_xact_lock(?, ?)", (LANES + 1, policy))
 
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Insert a row; keep the last two."""

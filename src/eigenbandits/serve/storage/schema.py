@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from eigenbandits.serve.served_decision import ServedDecision
+from eigenbandits.serve.storage import lanes
 from eigenbandits.serve.storage.table import Table
 
 # The version of the tables: an older database gets what it lacks when it is opened, one of a later version is refused.
 # Version 2 added the epoch to the ids of decisions, which version 1 would not understand.
 VERSION = 2
-# Kinds of events: a policy chose in some decision sets, learned from some rewards, or gave up some decisions.
-DECIDE, LEARN, EXPIRE = "decide", "learn", "expire"
+# Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
+# decisions that deciders had made, or was published to them.
+DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH = "decide", "learn", "expire", "follow", "publish"
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
 
@@ -39,6 +41,8 @@ class DecisionRow(ServedDecision):
         rows of version 1.
     arm
         1 if the baseline made it; see `PolicySpec.holdout`.
+    belief
+        The version of the belief that a decider chose by; None where the newest one was at hand.
     """
 
     decision: str = field(init=False)
@@ -49,6 +53,7 @@ class DecisionRow(ServedDecision):
     content: bytes
     epoch: int | None = None
     arm: int | None = None
+    belief: int | None = None
 
     def __post_init__(self) -> None:
         """Make the id, which is not stored."""
@@ -108,13 +113,17 @@ class EventRow:
 
 @dataclass(slots=True)
 class RewardRow:
-    """How a decision ended; the key keeps a reward from counting twice, whatever happens above it."""
+    """How a decision ended; the key keeps a reward from counting twice, whatever happens above it.
+
+    `arrival` is its number in the lane that it was written in, where there are lanes.
+    """
 
     policy: int
     number: int
     reward: float | None
     kind: str
     rewarded_at: float
+    arrival: int | None = None
 
 
 @dataclass(slots=True)
@@ -259,7 +268,11 @@ SNAPSHOTS = Table("snapshots", SnapshotRow, "policy, position")
 TABLES: tuple[Table[Any], ...] = (
     *(META, KEYS, CATALOGUES, ITEMS, POLICIES),
     *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
+    *lanes.TABLES,
 )
 # Those whose rows belong to a policy.
-OF_A_POLICY = (EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS)
+OF_A_POLICY: tuple[Table[Any], ...] = (
+    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
+    *lanes.OF_A_POLICY,
+)
 INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS requests ON decisions (policy, request) WHERE request IS NOT NULL"

@@ -103,6 +103,9 @@ class SqliteDatabase(Database):
         self.folder = folder
         self._prepared = False
         self._lock: IO[bytes] | None = None
+        # The lane that each connection holds, as a locked file.
+        self._lanes: dict[int, IO[bytes]] = {}
+        self._administration: IO[bytes] | None = None
         self._checkpointer: Connection | None = None
         self._unfinished = False
 
@@ -162,24 +165,65 @@ class SqliteDatabase(Database):
         """Lock a file, which the operating system unlocks when this process ends, however it ends."""
         if self._lock is not None:
             return
-        lock = (self.folder / "lock").open("ab")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = _locked(self.folder / "lock")
         except OSError:
-            lock.close()
             raise InUseError(f"another server writes to {self.folder}; stop it first.") from None
-        self._lock = lock
         for left in (self.folder / "snapshots").glob(".*.eb.*"):
             left.unlink(missing_ok=True)  # of a server that was killed while it wrote
 
     def release(self) -> None:
         """Unlock."""
+        self._drop_lanes()
+        self._administration = None
         if self._checkpointer is not None:
             self._checkpointer.close()
             self._checkpointer = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def hold_lane(self, connection: Connection, lane: int) -> None:
+        """Lock a file, which the operating system unlocks when this process ends, however it ends.
+
+        A process has one lane at a time: the connection of the one before is closed.
+        """
+        self._drop_lanes()
+        folder = self.folder / "lanes"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._lanes[lane] = _locked(folder / str(lane))
+
+    def lane_is_over(self, connection: Connection, lane: int) -> bool:
+        """Try the lock, and remove the file."""
+        path = self.folder / "lanes" / str(lane)
+        try:
+            _locked(path).close()
+        except OSError:
+            return False
+        path.unlink(missing_ok=True)
+        return True
+
+    def lock_administration(self, connection: Connection) -> bool:
+        """Try the lock of a file, which the operating system unlocks when this process ends, however it ends."""
+        try:
+            self._administration = _locked(self.folder / "administration")
+        except OSError:
+            return False
+        return True
+
+    def unlock_administration(self, connection: Connection) -> None:
+        """Unlock it."""
+        if self._administration is not None:
+            self._administration.close()
+            self._administration = None
+
+    def lock_rewards(self, connection: Connection, policy: int) -> None:
+        """Nothing to do: every transaction of SQLite keeps the others waiting."""
+
+    def _drop_lanes(self) -> None:
+        for held in self._lanes.values():
+            held.close()
+        self._lanes.clear()
 
     def _snapshot_files(self, policy: int) -> list[tuple[int, Path]]:
         found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "snapshots").glob(f"{policy}-*.eb")]
@@ -243,3 +287,14 @@ class SqliteDatabase(Database):
         assert isinstance(connection, SqliteConnection)
         connection.vacuum(_PAGES)
         return True
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Return an open file that this process holds the lock of; raise OSError if another does."""
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file

@@ -17,7 +17,6 @@ from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.batch import parts
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.writer import Writer
 
@@ -60,7 +59,7 @@ class Administration:
             id=journal.new_id(), name=name, spec=spec.seeded().to_text(), created_at=now, last_at=now
         )
         journal.add(schema.POLICIES, [row])
-        hosted = HostedPolicy(row, catalogue)
+        hosted = self._writer.host(row, catalogue)
 
         def publish() -> tuple[dict[str, Any], bool]:
             registry.publish([*registry.policies.values(), hosted])

@@ -243,7 +243,7 @@ class Batch(BatchRows):
                 origin = origins.get(sent.number) if held is None else (held.epoch, held.arm)
                 result: str | Refusal
                 if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
-                    result = unknown_decision(hosted, sent, origin)
+                    result = unknown_decision(sent, origin if sent.number <= hosted.committed else None)
                 elif hosted.spec.learn_at == "time_to_live" and sent.number not in ended:
                     result = self._record(hosted, sent, parts)
                 else:

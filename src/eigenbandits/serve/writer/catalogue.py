@@ -138,6 +138,19 @@ class Catalogue:
         """Return the slots of those items that exist."""
         return [self.slot_of[id_] for id_ in ids if id_ in self.slot_of]
 
+    def follow(self, removed: Sequence[tuple[int, int]], rows: Sequence[ItemRow], version: int) -> None:
+        """Take over what another process has changed: slots that were emptied, in which version, and new items."""
+        slot_of = dict(self.slot_of)
+        for slot, gone in removed:
+            self.removed[slot] = gone
+            if slot_of.get(self.names[slot]) == slot:
+                del slot_of[self.names[slot]]
+        # A new dictionary, since other threads read the old one.
+        self.slot_of = slot_of
+        for row in rows:
+            self.load(row)
+        self.version = version
+
     def load(self, row: ItemRow) -> None:
         """Fill the next slot from the database."""
         slot, vector = row.slot, np.frombuffer(row.vector, dtype="<f4")

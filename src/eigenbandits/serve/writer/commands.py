@@ -61,6 +61,8 @@ class Task:
     action: Callable[[Journal], Any]
     future: Future[Any] = field(default_factory=Future)
     cost: float = 0.005
+    # Whether it changes policies, catalogues or keys.
+    changes: bool = False
     steps: Iterator[None] | None = None
 
 

@@ -135,7 +135,7 @@ class Committer:
     def _write(self, batches: list[Batch]) -> None:
         assert self._journal is not None
         with self._journal.connection.transaction():
-            Batch.write(batches, self._journal)
+            batches[0].write(batches, self._journal)
 
     def _drop_damaged(self, batches: list[Batch]) -> None:
         if self._damaged:
@@ -153,7 +153,7 @@ class Committer:
                 batch.drop(others)
             try:
                 with self._journal.connection.transaction():
-                    Batch.write(alone, self._journal)
+                    alone[0].write(alone, self._journal)
                     raise _NotForGood
             except _NotForGood:
                 continue

@@ -68,6 +68,17 @@ def decode_range(content: bytes) -> tuple[int, int]:
     return first, count
 
 
+def encode_numbers(numbers: Sequence[int]) -> bytes:
+    """Return the content of an event in which a policy took note of decisions that deciders made."""
+    return np.array(numbers, dtype="<i8").tobytes()
+
+
+def decode_numbers(content: bytes) -> list[int]:
+    """Return what `encode_numbers` was given."""
+    numbers: list[int] = np.frombuffer(content, dtype="<i8").tolist()
+    return numbers
+
+
 def encode_rewards(numbers: Sequence[int], rewards: Sequence[float]) -> bytes:
     """Return the content of an event in which decisions ended: their numbers and rewards."""
     return np.array(numbers, dtype="<i8").tobytes() + np.array(rewards, dtype="<f8").tobytes()

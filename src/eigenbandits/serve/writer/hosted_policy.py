@@ -14,7 +14,7 @@ from eigenbandits.decision import Decision
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import DECIDE, LEARN, DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import DecisionSet
@@ -128,6 +128,31 @@ class HostedPolicy:
         else:
             self.policy.learn_many(decisions, rewards)
 
+    def follow(self, numbers: Sequence[int], journal: Journal) -> None:
+        """Take note of decisions that deciders made, in this order.
+
+        Where the subspace observes a set, the policy goes through the whole round, choice included; the choice that
+        counts is the one in the log. The other rounds are only counted.
+        """
+        policy, done = self.policy, self.policy.round
+        observed = [number for i, number in enumerate(numbers, 1) if self._observes(done + i)]
+        rows = journal.decisions_of(self.id, observed) if observed else {}
+        for i, number in enumerate(numbers):
+            policy.round = done + i
+            if number in rows:
+                decision_set, _ = codec.decode_decision(rows[number].content)
+                if decision_set.chosen_only:
+                    raise ReplayError(f"the set of decision {number} was pruned")
+                policy.choose(decision_set.actions(self.catalogue))
+        if len(rows) != len(observed):
+            raise ReplayError("decisions are missing")
+        policy.round = done + len(numbers)
+
+    def settle(self) -> None:
+        """Let the belief follow the subspace, so that whoever chooses by it finds all of that done."""
+        if self.policy.dim is not None and self.policy.subspace.ready:
+            self.policy.belief.follow(self.policy.subspace.frame())
+
     # Decisions as rows of the log
 
     def row(
@@ -152,9 +177,13 @@ class HostedPolicy:
 
     def decision(self, row: DecisionRow) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
-        decision_set, forecast = codec.decode_decision(row.content)
+        return self.decided(row.index, row.content)
+
+    def decided(self, index: int, content: bytes) -> Decision:
+        """Return a decision from what the log keeps of it."""
+        decision_set, forecast = codec.decode_decision(content)
         # A log may hold forecasts of another version of the library; then the reward is learned without.
-        return self._decision(decision_set, row.index, forecast if self.policy.belief.accepts(forecast) else None)
+        return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None)
 
     def _decision(self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None) -> Decision:
         policy = self.policy
@@ -213,6 +242,14 @@ class HostedPolicy:
                 first, count = codec.decode_range(event.content)
                 different += self._replay_choices(journal, first, count)
                 self.since_snapshot += count
+                continue
+            if event.kind == FOLLOW:
+                followed = codec.decode_numbers(event.content)
+                self.follow(followed, journal)
+                self.since_snapshot += len(followed)
+                continue
+            if event.kind == PUBLISH:
+                self.settle()
                 continue
             numbers, rewards = codec.decode_rewards(event.content)
             self.since_snapshot += len(numbers)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import DECIDE
+from eigenbandits.serve.storage.schema import EXPIRE, LEARN
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
@@ -188,7 +188,7 @@ class Maintenance:
         numbers: list[int] = []
         through = older
         for event in journal.events(hosted.id, hosted.head.pruned_through, older):
-            if event.kind != DECIDE:
+            if event.kind in (LEARN, EXPIRE):
                 numbers += decode_rewards(event.content)[0]
             if len(numbers) >= _AT_ONCE:
                 through = event.position

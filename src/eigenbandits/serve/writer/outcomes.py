@@ -29,9 +29,9 @@ def different_request() -> Refusal:
     return Refusal(409, "different_request", message, "request")
 
 
-def unknown_decision(hosted: HostedPolicy, sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
-    """Return the refusal of a reward whose decision is not in the log."""
-    if origin is None or sent.number > hosted.committed:
+def unknown_decision(sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
+    """Return the refusal of a reward whose decision is not in the log, given what has its number there."""
+    if origin is None:
         return unknown("decision", sent.id)
     message = (
         f"The decision {sent.id!r} is not in the log, which has another one under its number: the database was "

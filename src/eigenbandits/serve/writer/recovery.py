@@ -55,6 +55,26 @@ def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
         yield catalogue
 
 
+def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict[str, Catalogue]:
+    """Return the catalogues as they are now; those that are known take over what other processes have changed."""
+    found = {}
+    by_id = {one.id: one for one in known.values()}
+    for row in journal.catalogues():
+        catalogue = by_id.get(row.id)
+        if catalogue is None:
+            catalogue = Catalogue.of(row)
+            for item in journal.items(row.id):
+                if item.added <= row.version:
+                    catalogue.load(item)
+        elif catalogue.version != row.version:
+            rows = [one for one in journal.items(row.id, len(catalogue.names) - 1) if one.added <= row.version]
+            count = len(catalogue.names)
+            removed = [pair for pair in journal.removed_items(row.id, catalogue.version) if pair[0] < count]
+            catalogue.follow(removed, rows, row.version)
+        found[row.name] = catalogue
+    return found
+
+
 def load(
     database: Database,
     journal: Journal,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,6 +23,7 @@ from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Connection, Database
 from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.lane_journal import LaneJournal
 from eigenbandits.serve.storage.schema import PolicyRow, new_epoch
 from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
@@ -83,6 +85,8 @@ class Writer:
         self.loaded = threading.Event()
         self._resumed: dict[int, Resumption] = {}
         self._state = _STARTING
+        # Seconds to wait for commands before the next round of maintenance.
+        self.tick = _TICK
         self._last_step = time.monotonic()
         self._queue = CommandQueue()
         self._stopping = threading.Event()
@@ -90,8 +94,41 @@ class Writer:
         self._reading: Journal | None = None
         self._writing: Journal | None = None
         self._committer = Committer(database, self.metrics)
-        self._maintenance = Maintenance(self)
+        self._maintenance = self.make_maintenance()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    # What the roles of a service with deciders do in another way
+
+    def make_maintenance(self) -> Maintenance:
+        """Return what is done between commands."""
+        return Maintenance(self)
+
+    def make_batch(self, journal: Journal, before: Sequence[Batch]) -> Batch:
+        """Return an empty batch."""
+        return Batch(self.registry.policies, journal, before, self.metrics, self.clock.now(), self.epoch)
+
+    def host(self, row: PolicyRow, catalogue: Catalogue | None) -> HostedPolicy:
+        """Return a policy that has just been created."""
+        return HostedPolicy(row, catalogue)
+
+    def administer(self, task: Task) -> Any:
+        """Run a task, or the next of its steps, in a transaction of its own; return the task while there are more."""
+        return self.write(partial(advance, task))
+
+    def clean(self, journal: Journal) -> None:
+        """Take up the deletions and uploads that were cut off."""
+        self.write(lambda journal: journal.drop_unfinished_items())
+        self._maintenance.garbage = journal.garbage()
+
+    def refuse_unknown(self, name: str) -> None:
+        """Refuse a policy of a name that is not known, if nobody can say yet that there is none."""
+        # Before the policies are loaded nobody can.
+        self.refuse_unless_ready()
+
+    @property
+    def belief_age(self) -> float | None:
+        """How many seconds ago beliefs held all rewards there were; None where choices are made on the newest one."""
+        return None
 
     # For requests
 
@@ -221,10 +258,9 @@ class Writer:
         """Connect, become the one writer, and load what memory does not hold or cannot be trusted with."""
         # What is in the database now may be older than what memory knows.
         self.epoch = new_epoch()
-        self._writing = Journal(self.database.connect())
-        self.database.claim(self._writing.connection)
-        journal = self._reading = Journal(self.database.connect())
-        self._committer.start(self._writing)
+        self._connect()
+        assert self._reading is not None
+        journal = self._reading
         self.reload_keys()
         self._opened.set()
         # Before the catalogues, which then hold every item that a decision names.
@@ -240,8 +276,7 @@ class Writer:
                 hosted.catalogue = self.registry.catalogues[hosted.spec.catalogue]
         # It may be possible to read from it but not to write, as on a full disk.
         self.write(lambda journal: journal.try_writing())
-        self.write(lambda journal: journal.drop_unfinished_items())
-        self._maintenance.garbage = journal.garbage()
+        self.clean(journal)
         if not self._stopping.is_set():
             self._last_step = time.monotonic()
             self._state = ""
@@ -261,6 +296,17 @@ class Writer:
             before = known.get(row.id)
             if before is None or before.through > row.number:
                 self._resumed[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
+
+    def _connect(self) -> None:
+        """Connect, and become the one writer."""
+        self._writing = Journal(self.database.connect())
+        self.database.claim(self._writing.connection)
+        self._reading = Journal(self.database.connect())
+        if LaneJournal(self._reading.connection).has_lanes():
+            raise ValueError(
+                "this database is served by deciders and a learner; start it with --deciders, or as these roles."
+            )
+        self._committer.start(self._writing)
 
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
         """Return policies from the disk; those that cannot be rebuilt are noted and left out."""
@@ -306,7 +352,7 @@ class Writer:
 
     def _step(self) -> None:
         self._last_step = time.monotonic()
-        commands = self._take(0.001 if self._maintenance.busy else _TICK, BUDGET)
+        commands = self._take(0.001 if self._maintenance.busy else self.tick, BUDGET)
         if commands:
             self._apply(commands)
         else:
@@ -347,7 +393,7 @@ class Writer:
 
     def _apply_task(self, task: Task) -> None:
         try:
-            result = self.write(lambda journal: _advance(task, journal))
+            result = self.administer(task)
             if task.steps is not None and result is task:
                 # The rest follows after commands that are waiting.
                 self._queue.put([task])
@@ -365,7 +411,7 @@ class Writer:
 
     def _apply_batch(self, commands: list[PolicyCommand]) -> None:
         while commands:
-            failure = self.transact(partial(Batch.apply, commands=commands))
+            failure = self.transact(methodcaller("apply", commands))
             if failure is None:
                 decides = sum(isinstance(command, DecideCommand) for command in commands)
                 self.metrics.count_batch("decide", decides)
@@ -385,7 +431,7 @@ class Writer:
         """Let a batch do something in memory, then submit it to be committed; return the failure of a policy."""
         assert self._reading is not None
         before = self._committer.in_flight()
-        batch = Batch(self.registry.policies, self._reading, before, self.metrics, self.clock.now(), self.epoch)
+        batch = self.make_batch(self._reading, before)
         try:
             action(batch)
             self._committer.submit(batch)
@@ -432,7 +478,7 @@ class Writer:
         self.registry.publish([one for one in self.registry.policies.values() if one.id not in wanted] + fresh)
 
 
-def _advance(task: Task, journal: Journal) -> Any:
+def advance(task: Task, journal: Journal) -> Any:
     """Carry out a task or the next of its steps; return the task itself while there are more."""
     if task.steps is None:
         result = task.action(journal)

@@ -1,0 +1,1 @@
+"""Deciders: stateless processes that choose by the last published belief and log what they chose."""

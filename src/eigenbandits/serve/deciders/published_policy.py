@@ -1,0 +1,76 @@
+"""`PublishedPolicy`: a policy as a decider has it, the belief that the learner published last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits import files
+from eigenbandits.decision import Decision
+from eigenbandits.serve.storage.lanes import BeliefRow
+from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
+from eigenbandits.serve.writer import event_codec as codec
+from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+
+
+class PublishedPolicy(HostedPolicy):
+    """One policy of a decider. Nothing that it chooses changes it: only the next belief does.
+
+    Parameters
+    ----------
+    head, catalogue
+        As for `HostedPolicy`.
+    belief
+        What was published; None before that. Then every decision is made by a policy that has seen nothing but the
+        actions offered.
+    """
+
+    def __init__(self, head: PolicyRow, catalogue: Catalogue | None, belief: BeliefRow | None = None) -> None:
+        super().__init__(head, catalogue, None if belief is None else files.from_bytes(belief.content))
+        self.version = 0 if belief is None else belief.version
+        # The length of vectors that the first decision has settled, which a belief may not know of yet.
+        self.settled_dim: int | None = None
+
+    @property
+    def dim(self) -> int | None:
+        """The length of the vectors, once it is known."""
+        known = super().dim
+        return self.settled_dim if known is None else known
+
+    def propose(self, actions: NDArray[Any], number: int) -> Decision:
+        """Choose in a decision set, for the decision of a number: from both the choice can be made again."""
+        policy, rng = self.policy, self.stream(number)
+        if policy.dim is not None and policy.subspace.ready:
+            return policy.propose(actions, rng)
+        fresh = self.spec.make()
+        fresh.rng = rng
+        return fresh.choose(actions)
+
+    def stream(self, number: int) -> np.random.Generator:
+        """Return the source of randomness of one decision: a stream of its own, given by its policy and number."""
+        seed = (int(self.spec.parameters["seed"]) + (self.id << 53)) % 2**64
+        return np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64)))
+
+    def proposed(
+        self, decision_set: DecisionSet, decision: Decision, number: int, request: str | None, now: float, epoch: int
+    ) -> DecisionRow:
+        """Return the row of a decision."""
+        return DecisionRow(
+            policy=self.id,
+            round=number,
+            request=request,
+            index=decision.index,
+            size=decision_set.size(self.catalogue),
+            item=decision_set.item(self.catalogue, decision.index),
+            propensity=decision.propensity,
+            estimate=decision.estimate,
+            upper=decision.upper,
+            decided_at=now,
+            content=codec.encode_decision(decision_set, decision.forecast),
+            epoch=epoch,
+            belief=self.version,
+        )

@@ -1,0 +1,196 @@
+"""The learner: the one process that learns, from what all deciders have logged."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from eigenbandits import files
+from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.errors import PolicyError, Refusal, internal
+from eigenbandits.serve.learner.batch import LearnerBatch
+from eigenbandits.serve.learner.follower import Follower
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.lane_journal import Lane, LaneJournal
+from eigenbandits.serve.writer import recovery
+from eigenbandits.serve.writer.batch import Batch
+from eigenbandits.serve.writer.commands import Command, Task, reject
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.maintenance import Maintenance
+from eigenbandits.serve.writer.policy_spec import PolicySpec
+from eigenbandits.serve.writer.registry import BrokenPolicy
+from eigenbandits.serve.writer.shared_writer import SharedWriter
+
+# Seconds between two looks at the lanes, two rounds of the rarer duties, and two reports that it has caught up.
+_POLL, _RARELY, _REPORT = 0.2, 5.0, 1.0
+# Publishing a belief may take this part of the learner's time; one that takes longer is published less often.
+_SHARE = 0.1
+
+
+class Learner(SharedWriter):
+    """The writer of a service with deciders: its events come from the lanes, not from requests.
+
+    The order of the events is the order in which it follows the lanes; the log keeps it, and leads to the same state
+    bit for bit.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+        super().__init__(settings, database, clock)
+        self.tick = _POLL
+        self.lane = Lane(0)
+        self.follower = Follower(self)
+
+    def make_maintenance(self) -> Maintenance:
+        """Return what follows the lanes."""
+        return Following(self)
+
+    def make_batch(self, journal: Journal, before: Sequence[Batch]) -> Batch:
+        """Return an empty batch."""
+        return LearnerBatch(self.registry.policies, journal, before, self.metrics, self.clock.now(), self.epoch)
+
+    def submit(self, *commands: Command) -> None:
+        """Refuse what deciders are for."""
+        mine = [command for command in commands if isinstance(command, Task)]
+        message = "This is the learner; send decisions and rewards to a decider."
+        reject([one for one in commands if not isinstance(one, Task)], Refusal(421, "not_a_decider", message))
+        super().submit(*mine)
+
+    def clean(self, journal: Journal) -> None:
+        """Take up the deletions and uploads that were cut off, unless one is going on."""
+        assert self._writing is not None
+        self.flush()
+        if self.database.lock_administration(self._writing.connection):
+            try:
+                super().clean(journal)
+            finally:
+                self.database.unlock_administration(self._writing.connection)
+
+    def _connect(self) -> None:
+        """Connect, become the one learner, and open a lane for decisions that expire."""
+        self._writing = Journal(self.database.connect())
+        self.database.claim(self._writing.connection)
+        owner = f"{socket.gethostname()} {os.getpid()} learner"[:200]
+        lanes = LaneJournal(self._writing.connection)
+        self.lane = lanes.open_lane(self.database, owner, self.clock.now(), first=True)
+        self.follower.load(lanes)
+        self._reading = Journal(self.database.connect())
+        self._committer.start(self._writing)
+
+    def refresh(self, journal: Journal) -> None:
+        """Take over policies and catalogues that other processes have created, changed or deleted."""
+        rows = journal.policies()
+        self.registry.catalogues = recovery.refresh_catalogues(journal, self.registry.catalogues)
+        ids = {row.id for row in rows}
+        broken = {one.id for one in self.registry.broken.values()}
+        known = self.registry.policies
+        for row in rows:
+            if row.id in known and known[row.id].head.spec != row.spec:
+                known[row.id].head.spec, known[row.id].spec = row.spec, PolicySpec.from_text(row.spec)
+        fresh = self._load([row for row in rows if row.id not in known and row.id not in broken])
+        gone = [hosted for id_, hosted in known.items() if id_ not in ids]
+        for name in [name for name, one in self.registry.broken.items() if one.id not in ids]:
+            del self.registry.broken[name]
+        if fresh or gone:
+            self.registry.publish([hosted for id_, hosted in known.items() if id_ in ids] + fresh)
+        for hosted in gone:
+            self.follower.forget(hosted.id)
+            self.database.drop_snapshots(journal.connection, hosted.id)
+            self.forget(hosted.id, hosted.name)
+
+    def drop_orphans(self, policy: int) -> None:
+        """Delete what a decider has written for a policy just after it was deleted."""
+        if policy not in {one.id for one in self.registry.broken.values()}:
+            self.write(lambda journal: journal.add_garbage("policy", policy))
+            self.discard("policy", policy)
+
+    def leave_out(self, hosted: HostedPolicy, reason: str) -> None:
+        """Go on without a policy that cannot follow its log."""
+        self.registry.broken[hosted.name] = BrokenPolicy(hosted.id, reason)
+        self.registry.publish([one for one in self.registry.policies.values() if one.id != hosted.id])
+        log_event("policy left out", logging.ERROR, policy=hosted.name, reason=reason)
+
+
+class Following(Maintenance):
+    """What the learner does, again and again: follow, expire, publish, and what every writer does."""
+
+    def __init__(self, writer: Learner) -> None:
+        super().__init__(writer)
+        self._learner = writer
+        self._rarely = self._report = self._looked = 0.0
+        # For each policy: the version published last, when the next may be, and the rewards that it had.
+        self._version: dict[int, int] = {}
+        self._earliest: dict[int, float] = {}
+        self._rewards: dict[int, int] = {}
+
+    def run(self, journal: Journal) -> None:
+        """Do what is due."""
+        learner, lanes, now = self._learner, LaneJournal(journal.connection), time.monotonic()
+        tails = learner.follower.behind(lanes.tails())
+        if tails or now >= self._looked + _REPORT:
+            self._looked = now
+            # After the tails, so that every policy and item is known that is named in what follows.
+            learner.refresh(journal)
+        for id_ in list(tails):
+            hosted = learner.registry.policies.get(id_)
+            if hosted is None:
+                del tails[id_]
+                learner.drop_orphans(id_)
+            elif not learner.follower.follow(lanes, hosted, tails[id_]):
+                learner.leave_out(learner.registry.policies.get(id_, hosted), "it refuses what its log says")
+        learner.flush()
+        more = False
+        for hosted in list(learner.registry.policies.values()):
+            more = learner.follower.expire(lanes, hosted) or more
+            self._publish(hosted, lanes)
+        if now >= self._rarely + _RARELY:
+            self._rarely = now
+            learner.follower.drop_lanes(lanes)
+            if not self.garbage:
+                learner.clean(journal)
+        if not tails and now >= self._report + _REPORT:
+            self._report = now
+            caught_up = learner.clock.now()
+            learner.write(lambda journal: LaneJournal(journal.connection).note_caught_up(caught_up))
+        super().run(journal)
+        learner.tick = 0.0 if tails or more else _POLL
+
+    def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
+        """Nothing to do here: the follower ends decisions, those of earlier times included."""
+
+    def _publish(self, hosted: HostedPolicy, journal: LaneJournal) -> None:
+        """Publish the belief of a policy, if it has changed and it is time."""
+        learner, settings, now = self._learner, self._learner.settings, time.monotonic()
+        if hosted.id not in self._version:
+            self._version[hosted.id] = journal.versions().get(hosted.id, 0)
+        if hosted.head.position == self._version[hosted.id]:
+            return
+        learned = hosted.head.rewards + hosted.head.defaults
+        soon = learned - self._rewards.get(hosted.id, learned) >= settings.publish_rewards
+        # The first belief of a policy is worth more than any other.
+        if self._version[hosted.id] and not soon and now < self._earliest.get(hosted.id, 0.0):
+            return
+        failure = learner.transact(partial(_publish, hosted=hosted))
+        learner.flush()
+        if failure is not None:
+            learner.leave_out(hosted, "its belief cannot be published")
+            return
+        cost = time.monotonic() - now
+        self._version[hosted.id], self._rewards[hosted.id] = hosted.head.position, learned
+        self._earliest[hosted.id] = now + max(settings.publish_seconds, cost / _SHARE)
+
+
+def _publish(batch: Batch, hosted: HostedPolicy) -> None:
+    assert isinstance(batch, LearnerBatch)
+    try:
+        hosted.settle()
+        content = files.to_bytes(hosted.policy)
+    except Exception as error:
+        raise PolicyError((), internal()) from error
+    batch.publish(hosted, content)

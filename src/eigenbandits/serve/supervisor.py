@@ -1,0 +1,152 @@
+"""The supervisor of `serve --deciders N`: N deciders behind one port and a learner, each started again if it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+
+from eigenbandits.serve import logs
+from eigenbandits.serve.deciders.decider import Decider
+from eigenbandits.serve.errors import InUseError, StorageError
+from eigenbandits.serve.learner.learner import Learner
+from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.server import Server, bind, url_of
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import database_of
+
+# The exit code of a process that would fail again: the supervisor gives up.
+_HOPELESS = 3
+# Seconds between two starts of the same process, and to wait for one to end before it is killed.
+_PAUSE, _PATIENCE = 0.5, 90.0
+# A process that has run for so many seconds could start with these settings, and is started again whatever ends it.
+_PROOF = 30.0
+
+
+class Supervisor:
+    """Starts the processes, starts those again that end, and ends them all when it is told to.
+
+    The port is opened here, with a socket for each decider, over which the kernel spreads the connections. A decider
+    that ends leaves its socket open: new connections wait there until it has been started again.
+
+    Attributes
+    ----------
+    url
+        Where the deciders listen.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.url = ""
+        self._context: SpawnContext = multiprocessing.get_context("spawn")
+        self._processes: dict[str, SpawnProcess] = {}
+        self._stopping = False
+        self._sockets: list[socket.socket] = []
+
+    def start(self) -> None:
+        """Open the port and start all processes."""
+        # The tables are created once, before many processes would try.
+        try:
+            database_of(self.settings).connect().close()
+        except StorageError as error:
+            log_event("storage failed", reason=str(error))
+        # With a plain one first: where another program listens, a shared one might join it.
+        bind(self.settings).close()
+        settings = self.settings
+        for _ in range(self.settings.deciders):
+            made = bind(settings, shared=True)
+            made.listen(1024)
+            self._sockets.append(made)
+            settings = dataclasses.replace(settings, port=made.getsockname()[1])
+        self.url = url_of(settings, self._sockets[0])
+        for name in ("learner", *(f"decider-{i}" for i in range(self.settings.deciders))):
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        role, _, number = name.partition("-")
+        target: Callable[..., None] = _learn if role == "learner" else _decide
+        arguments = (self.settings,) if role == "learner" else (self.settings, self._sockets[int(number)])
+        process = self._context.Process(target=target, args=arguments, name=name)
+        process.start()
+        self._processes[name] = process
+        log_event("process started", process=name, pid=process.pid)
+
+    def run(self) -> int:
+        """Watch the processes until a signal comes; return the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        started = dict.fromkeys(self._processes, time.monotonic())
+        proven: set[str] = set()
+        code = 0
+        while not self._stopping:
+            wait([process.sentinel for process in self._processes.values()], timeout=0.2)
+            for name, process in list(self._processes.items()):
+                if process.is_alive() or self._stopping:
+                    if time.monotonic() > started[name] + _PROOF:
+                        proven.add(name)
+                    continue
+                log_event("process ended", process=name, code=process.exitcode)
+                if process.exitcode == _HOPELESS and name not in proven:
+                    code, self._stopping = 1, True
+                    break
+                time.sleep(max(0.0, started[name] + _PAUSE - time.monotonic()))
+                started[name] = time.monotonic()
+                self._start(name)
+        self.stop()
+        return code
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def stop(self) -> None:
+        """End the deciders, then the learner, which follows what they have written last."""
+        for made in self._sockets:
+            made.close()
+        learner = [process for name, process in self._processes.items() if name == "learner"]
+        deciders = [process for name, process in self._processes.items() if name != "learner"]
+        for group in (deciders, learner):
+            for process in group:
+                process.terminate()
+            for process in group:
+                process.join(_PATIENCE)
+                if process.is_alive():
+                    process.kill()
+
+
+def _decide(settings: Settings, listening: socket.socket) -> None:
+    _serve(Server(settings, role=Decider, listening=listening), settings)
+
+
+def _learn(settings: Settings) -> None:
+    # Only this machine asks it anything, and it may always be asked how it is.
+    _serve(Server(dataclasses.replace(settings, host="127.0.0.1", port=0), role=Learner), settings)
+
+
+def _serve(server: Server, settings: Settings) -> None:
+    logs.to_stderr(settings.log_level)
+    # Ctrl-C reaches all processes; the supervisor says who ends when.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        server.start()
+    except InUseError as error:
+        log_event("cannot start yet", reason=str(error))
+        raise SystemExit(1) from error
+    except (ValueError, OSError) as error:
+        log_event("cannot start", reason=str(error))
+        raise SystemExit(_HOPELESS) from error
+    server.run()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

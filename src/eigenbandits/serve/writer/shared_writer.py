@@ -1,0 +1,68 @@
+"""`SharedWriter`: a writer of a database that other processes write to as well."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from functools import partial
+from typing import Any, cast
+
+from eigenbandits.serve.clock import Clock
+from eigenbandits.serve.errors import StorageError, unavailable
+from eigenbandits.serve.settings import Settings
+from eigenbandits.serve.storage import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer.commands import Command, Task
+from eigenbandits.serve.writer.writer import Writer, advance
+
+
+class SharedWriter(Writer):
+    """Takes over what others have changed before it changes policies or catalogues, and keeps them from doing so."""
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+        super().__init__(settings, database, clock)
+        # Tasks of several steps that have begun, beside the one that is being carried out.
+        self._changing: set[Task] = set()
+
+    def refresh(self, journal: Journal) -> None:
+        """Take over what other processes have changed."""
+
+    def administer(self, task: Task) -> Any:
+        """Run a task, or the next of its steps; one that changes things, on the state of the moment."""
+        if not task.changes:
+            return self.write(partial(advance, task))
+        assert self._writing is not None
+        self.flush()
+        connection = self._writing.connection
+        if not self._changing and not self.database.lock_administration(connection):
+            raise unavailable("another process changes policies or catalogues")
+        self._changing.add(task)
+        try:
+            if task.steps is None:
+                self.refresh(self._writing)
+            result = self.write(partial(advance, task))
+        except BaseException:
+            self._end(task)
+            raise
+        if result is not task:
+            self._end(task)
+        return result
+
+    def _end(self, task: Task) -> None:
+        self._changing.discard(task)
+        if not self._changing and self._writing is not None:
+            self.database.unlock_administration(self._writing.connection)
+
+    def _take(self, wait: float = 0.0, budget: float = math.inf) -> list[Command]:
+        commands = super()._take(wait, budget)
+        # Those whose callers have given up are not carried on.
+        for task in [task for task in self._changing if task.future.done()]:
+            self._end(task)
+        return commands
+
+    def _close(self) -> None:
+        if self._changing:
+            self._changing.clear()
+            with suppress(StorageError):
+                self.database.unlock_administration(cast(Journal, self._writing).connection)
+        super()._close()
