@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN
-from eigenbandits.serve.writer.event_codec import decode_decision
+from eigenbandits.serve.writer.decision_sets import ListMember
+from eigenbandits.serve.writer.event_codec import decode_decision, decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # Numbers held in memory at a time.
@@ -62,6 +63,9 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool) -> Iterator[
     while found := journal.exported(hosted.id, after, 200):
         for row, end in found:
             decision_set, _ = decode_decision(row.content)
+            if isinstance(decision_set, ListMember):
+                first = row.round - decision_set.offset
+                decision_set, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
             pruned, reward = decision_set.chosen_only, None if end is None else end.reward
             if rewarded and (reward is None or pruned):
                 continue

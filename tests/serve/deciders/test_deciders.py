@@ -17,7 +17,7 @@ from eigenbandits.serve.learner.learner import Learner
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.storage.lanes import lane_of
 from eigenbandits.serve.writer import recovery, verify
-from eigenbandits.serve.writer.event_codec import decode_decision
+from eigenbandits.serve.writer.event_codec import decode_set
 from eigenbandits.serve.writer.writer import Writer
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_every_choice_can_be_made_again_from_the_log_and_the_version_of_its_beli
             for made in [one for one in rows if one.belief == version]:
                 key = np.array([7 + (row.id << 53), made.round], dtype=np.uint64)
                 stream = np.random.Generator(np.random.Philox(key=key))
-                actions = decode_decision(made.content)[0].actions(None)
+                actions = decode_set(made.content)[0].actions(None)
                 again = policy.propose(actions, stream)
                 assert (again.index, again.estimate, again.upper) == (made.index, made.estimate, made.upper)
                 assert again.propensity == made.propensity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -52,6 +53,7 @@ def test_forecasts_come_back_bit_for_bit_behind_every_kind_of_set(forecast, whic
 
 def test_a_set_from_before_there_were_forecasts_has_none():
     content = struct.pack("<BIIq", 2, 2, 1, 0) + struct.pack("<2d", 1.0, 2.0)
+    asked: Any
     asked, forecast = decode_decision(content)
     np.testing.assert_array_equal(asked.actions(None), [[1.0], [2.0]])
     assert forecast is None
@@ -66,7 +68,7 @@ def test_picked_sets_mean_the_same_after_the_catalogue_has_changed():
     found.put(["b", "e"], np.full((2, 3), 100, dtype=np.float32), 2)
     found.remove(["d"], 3)
     for asked, expected in zip((some, everything), before, strict=True):
-        again, _ = decode_decision(encode_decision(asked))
+        again: Any = decode_decision(encode_decision(asked))[0]
         np.testing.assert_array_equal(again.actions(found), expected)
         np.testing.assert_array_equal(again.row(found, 1), expected[1])
     assert [found.names[slot] for slot in found.slots_at(1)] == list("abcd")

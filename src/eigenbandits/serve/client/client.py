@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from eigenbandits.files import write_whole
@@ -136,6 +137,9 @@ class Client:
         *,
         query: ArrayLike | None = None,
         items: Sequence[str] | None = None,
+        allowed: Sequence[int] | Sequence[str] | None = None,
+        exclude: Sequence[int] | Sequence[str] | None = None,
+        scores: ArrayLike | None = None,
         request: str | None = None,
     ) -> ServedDecision:
         """Let the policy choose one of some actions, or one item of its catalogue.
@@ -150,18 +154,46 @@ class Client:
             (d,) vector, for a policy with one; None offers the items as they are.
         items
             The ids to choose from; None for all items.
+        allowed, exclude
+            The only ones that may be chosen, and those that may not: rows of `actions`, or ids of items. All of them
+            still show the policy where the actions lie.
+        scores
+            What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
+            or never.
         request
             Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
             that a lost response does not lead to a second decision.
         """
         name = request or secrets.token_hex(16)
         path = _policy(policy) + "/decide"
-        if actions is None:
-            return ServedDecision.of(self._ask("POST", path, _decide_body(None, query, items, name)))
+        options = _options(allowed, exclude, scores)
+        if actions is None or options:
+            return ServedDecision.of(self._ask("POST", path, _decide_body(actions, query, items, name) | options))
         _refuse_both(query, items)
         array = as_float32(actions, 2, "actions")
         asked: dict[str, str | int] = {"dim": array.shape[1], "request": name}
         return ServedDecision.of(self._transport.send("POST", path, array.tobytes(), query=asked).json())
+
+    def decide_list(
+        self,
+        policy: str,
+        actions: ArrayLike | None = None,
+        *,
+        count: int,
+        query: ArrayLike | None = None,
+        items: Sequence[str] | None = None,
+        allowed: Sequence[int] | Sequence[str] | None = None,
+        exclude: Sequence[int] | Sequence[str] | None = None,
+        scores: ArrayLike | None = None,
+        request: str | None = None,
+    ) -> list[ServedDecision]:
+        """Let the policy choose a list of `count` distinct actions or items, in order; each has a reward of its own.
+
+        The other parameters are those of `decide`.
+        """
+        name = request or secrets.token_hex(16)
+        body = _decide_body(actions, query, items, name) | _options(allowed, exclude, scores) | {"count": int(count)}
+        return [ServedDecision.of(one) for one in self._ask("POST", _policy(policy) + "/decide", body)["decisions"]]
 
     def decide_many(
         self, policy: str, requests: Iterable[Mapping[str, Any]], *, batch: int = 1000
@@ -238,6 +270,10 @@ class Client:
     def history(self, policy: str, seconds: int = 3600) -> Body:
         """Return decisions and rewards over time."""
         return self._ask("GET", _policy(policy) + "/history", query={"seconds": seconds})
+
+    def lift(self, policy: str) -> Body:
+        """Return how much more a policy with a holdout earns than its baseline, with an interval valid at all times."""
+        return self._ask("GET", _policy(policy) + "/lift")
 
     def status(self) -> Body:
         """Return the status of the service: readiness, uptime, latency."""
@@ -351,4 +387,17 @@ def _decide_body(actions: ArrayLike | None, query: ArrayLike | None, items: Sequ
         if isinstance(items, str):
             raise ValueError(f"items is {items!r}; expected a list of ids, such as [{items!r}].")
         body["items"] = list(items)
+    return body
+
+
+def _options(
+    allowed: Sequence[int] | Sequence[str] | None,
+    exclude: Sequence[int] | Sequence[str] | None,
+    scores: ArrayLike | None,
+) -> Body:
+    body: Body = {} if allowed is None else {"allowed": np.asarray(allowed).tolist()}
+    if exclude is not None:
+        body["exclude"] = np.asarray(exclude).tolist()
+    if scores is not None:
+        body["scores"] = np.asarray(scores, dtype=np.float64).tolist()
     return body

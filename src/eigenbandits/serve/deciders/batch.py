@@ -16,7 +16,7 @@ from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, RewardCommand, SentReward, resolve
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.event_codec import decode_decision
+from eigenbandits.serve.writer.event_codec import decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, unknown_decision
 
@@ -159,7 +159,7 @@ def _repeats(
     hosted: HostedPolicy, decision_set: DecisionSet, made: schema.DecisionRow, found: schema.DecisionRow
 ) -> bool:
     """Return whether a decision that was found under a request id is for the same decision set."""
-    return made is found or decision_set.repeats(decode_decision(found.content)[0], found.index, hosted.catalogue)
+    return made is found or decision_set.repeats(decode_set(found.content)[0], found.index, hosted.catalogue)
 
 
 def _write_rewards(batches: Sequence[DeciderBatch], journal: LaneJournal) -> None:

@@ -29,6 +29,8 @@ class PublishedPolicy(HostedPolicy):
         actions offered.
     """
 
+    takes_options = False
+
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None, belief: BeliefRow | None = None) -> None:
         super().__init__(head, catalogue, None if belief is None else files.from_bytes(belief.content))
         self.version = 0 if belief is None else belief.version

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,12 +15,16 @@ from eigenbandits.serve.http import vectors
 from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.storage.schema import read_decision_id
+from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.commands import SentReward
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet, Options
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 _REWARD = {"decision", "reward", "part", "correct"}
-_INLINE, _FROM_CATALOGUE = {"actions", "dim", "request"}, {"query", "items", "request"}
+_OPTIONS = {"allowed", "exclude", "scores", "count", "request"}
+_INLINE, _FROM_CATALOGUE = {"actions", "dim"} | _OPTIONS, {"query", "items"} | _OPTIONS
+# The longest list.
+_LONGEST = 1000
 
 
 class DecisionHandlers:
@@ -36,8 +42,10 @@ class DecisionHandlers:
         else:
             one, name = self._entry(hosted, await _json(request), "")
             sets = [one]
-        (row,) = await self._gateway.decide(hosted, sets, [name])
-        return _response(row.answer())
+        rows = await self._gateway.decide(hosted, sets, [name])
+        if sets[0].options.count:
+            return _response({"decisions": [row.answer() for row in rows]})
+        return _response(rows[0].answer())
 
     async def decide_batch(self, request: Request) -> Response:
         """Choose in many decision sets at once."""
@@ -49,6 +57,8 @@ class DecisionHandlers:
             entries = self._list(await _json(request), "requests")
             pairs = [self._entry(hosted, entry, f"requests[{i}]") for i, entry in enumerate(entries)]
             sets, names = [one for one, _ in pairs], [name for _, name in pairs]
+            if any(one.options.count for one in sets):
+                raise invalid("count is for a single request; send lists one by one.", "count")
         rows = await self._gateway.decide(hosted, sets, names)
         return _response({"decisions": [row.answer() for row in rows]})
 
@@ -101,6 +111,11 @@ class DecisionHandlers:
                 message = f"A policy {kind} catalogue takes no field {extra!r}; expected {', '.join(sorted(allowed))}."
                 raise invalid(message, extra)
             found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
+            if not entry.keys().isdisjoint(_OPTIONS - {"request"}):
+                if not hosted.takes_options:
+                    message = "Deciders take no allowed, exclude, scores or count; run the service without --deciders."
+                    raise Refusal(409, "not_with_deciders", message)
+                found = replace(found, options=_options(entry, found, hosted.catalogue))
             return found, request
         except Refusal as refusal:
             if place:
@@ -164,6 +179,49 @@ class DecisionHandlers:
             message = f"{field} has {len(found)} entries; this service takes at most {self._settings.max_batch}."
             raise invalid(message, field)
         return found
+
+
+def _options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Options:
+    """Return what an entry says beside the actions."""
+    size = found.size(catalogue)
+    ids = None
+    if catalogue is not None and (entry.get("allowed") is not None or entry.get("exclude") is not None):
+        assert isinstance(found, CatalogueSet)
+        slots = catalogue.slots_at(found.version) if found.slots is None else found.slots
+        ids = {catalogue.names[slot]: row for row, slot in enumerate(slots.tolist())}
+    out: set[int] = set()
+    if entry.get("allowed") is not None:
+        out |= set(range(size)) - _rows(entry["allowed"], "allowed", size, ids, strict=True)
+    if entry.get("exclude") is not None:
+        out |= _rows(entry["exclude"], "exclude", size, ids, strict=False)
+    if len(out) == size:
+        raise invalid("allowed and exclude leave no action to choose from; expected at least one.", "exclude")
+    scores = entry.get("scores")
+    if scores is not None:
+        if type(scores) is not list or len(scores) != size:
+            raise invalid(f"scores is not a list of {size} numbers, one for each action or item.", "scores")
+        if catalogue is not None and entry.get("items") is None:
+            raise invalid("scores are in the order of items; send items with them.", "scores")
+        scores = np.array([vectors.number(one, "scores") for one in scores])
+    count = entry.get("count")
+    if count is not None and not 1 <= _whole(count, "count") <= min(size - len(out), _LONGEST):
+        message = f"count is {count}; expected at most {min(size - len(out), _LONGEST)}, the actions to choose from."
+        raise invalid(message, "count")
+    return Options(np.array(sorted(out), dtype=np.int32) if out else None, scores, 0 if count is None else int(count))
+
+
+def _rows(value: Any, field: str, size: int, ids: dict[str, int] | None, strict: bool) -> set[int]:
+    """Return rows by their numbers or the ids of their items; ids that are not offered are refused, or passed over."""
+    if type(value) is not list or (ids is None and not all(type(one) is int and 0 <= one < size for one in value)):
+        raise invalid(
+            f"{field} is not a list of {'item ids' if ids is not None else f'rows from 0 to {size - 1}'}.", field
+        )
+    if ids is None:
+        return set(value)
+    strange = next((one for one in value if type(one) is not str or (strict and one not in ids)), None)
+    if strange is not None:
+        raise invalid(f"{field} holds {str(strange)[:100]!r}, which is not offered here.", field, "unknown_item")
+    return {ids[one] for one in value if one in ids}
 
 
 async def _json(request: Request) -> Any:

@@ -46,6 +46,8 @@ class NewPolicy(Body):
     learn_at: Literal["reward", "time_to_live"] = "reward"
     least_reward: Finite | None = None
     largest_reward: Finite | None = None
+    holdout: Annotated[float, Field(strict=True, ge=0.0, le=0.9)] = 0.0
+    baseline: Literal["first", "random", "scores"] = "first"
     observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
     observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
     keep_sets: StrictBool = True
@@ -72,6 +74,8 @@ class PolicyInfo(BaseModel):
     learn_at: str
     least_reward: float | None
     largest_reward: float | None
+    holdout: float
+    baseline: str
     observe_after: int
     observe_every: int
     keep_sets: bool
@@ -118,6 +122,24 @@ class Diagnostics(BaseModel):
     diagnostics: dict[str, Any]
 
 
+class ArmInfo(BaseModel):
+    """The rewards of an arm."""
+
+    count: int
+    mean: float | None
+
+
+class Lift(BaseModel):
+    """How much more the policy earns than the baseline of its holdout, with an interval that is valid at all times."""
+
+    policy: ArmInfo
+    baseline: ArmInfo
+    lift: float | None
+    low: float | None
+    high: float | None
+    level: float
+
+
 class Bucket(BaseModel):
     """Decisions and rewards in some seconds."""
 
@@ -143,6 +165,12 @@ class Decide(Body):
     dim: Dim | None = None
     query: Vector | None = None
     items: Ids | None = None
+    allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows, or items, to choose from.")] = (
+        None
+    )
+    exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows, or items, to leave out.")] = None
+    scores: Annotated[list[Number] | None, Field(description="What a ranker says of each action, or item.")] = None
+    count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of so many.")] = None
     request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
 
 
@@ -152,14 +180,14 @@ class DecideBatch(Body):
     requests: Annotated[list[Decide], Field(min_length=1)]
 
 
-class Decided(RootModel[ServedDecision]):
-    """A decision: show what it chose, and send its reward with its id."""
-
-
 class DecidedBatch(BaseModel):
-    """Many decisions, in the order of the requests."""
+    """Many decisions, in the order of the requests; or the decisions of a list, in its order."""
 
     decisions: list[ServedDecision]
+
+
+class Decided(RootModel[ServedDecision | DecidedBatch]):
+    """A decision, or those of a list: show what was chosen, and send each reward with the id."""
 
 
 class Reward(Body):

@@ -15,11 +15,12 @@ from starlette.responses import FileResponse, Response
 
 from eigenbandits import files
 from eigenbandits.serve import export
-from eigenbandits.serve.errors import StorageError, unavailable
-from eigenbandits.serve.http import models
+from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.http import lift, models
 from eigenbandits.serve.http.endpoint import BINARY, PARQUET, json_response
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.storage.journal import BUCKET, Journal
+from eigenbandits.serve.storage.schema import BASELINE, POLICY, ArmRow
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
@@ -37,6 +38,8 @@ class PolicyHandlers:
         spec = PolicySpec(**given, parameters=body.parameters)
         # Wrong parameters are refused here, before they reach the writer.
         spec.check()
+        if spec.holdout and self._gateway.settings.deciders:
+            raise Refusal(409, "not_with_deciders", "Deciders take no holdout; run the service without --deciders.")
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)
@@ -69,6 +72,13 @@ class PolicyHandlers:
         rows = await self._gateway.read(lambda journal: journal.history(hosted.id, now - query.seconds, now))
         buckets = [models.Bucket.model_validate(row, from_attributes=True) for row in rows]
         return models.History(bucket_seconds=BUCKET, buckets=buckets)
+
+    async def get_lift(self, name: str) -> models.Lift:
+        """Return how much more the policy earns than the baseline of its holdout, with an always-valid interval."""
+        hosted = self._gateway.policy(name)
+        arms = await self._gateway.read(lambda journal: journal.arms(hosted.id))
+        own, other = (arms.get(arm, ArmRow(hosted.id, arm, 0, 0.0, 0.0)) for arm in (POLICY, BASELINE))
+        return models.Lift(**lift.compared(own, other))
 
     async def export_log(self, name: str, query: models.ExportQuery) -> Response:
         """Return the log as Parquet, with propensities; `offpolicy.Log.read` takes it as it is."""

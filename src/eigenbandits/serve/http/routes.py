@@ -43,6 +43,7 @@ def routes(gateway: Gateway) -> list[Endpoint]:
                  m.Diagnostics, errors=(404,)),
         Endpoint("GET", "/v1/policies/{name}/history", ANY_KEY, policies.get_history,
                  m.History, query=m.HistoryQuery, errors=(404,)),
+        Endpoint("GET", "/v1/policies/{name}/lift", ANY_KEY, policies.get_lift, m.Lift, errors=(404,)),
         Endpoint("GET", "/v1/policies/{name}/export", "admin", policies.export_log,
                  PARQUET, query=m.ExportQuery, errors=(404,)),
         Endpoint("GET", "/v1/policies/{name}/snapshot", "admin", policies.get_snapshot, BINARY, errors=(404,)),

@@ -178,6 +178,8 @@ function makeCard(policy, open) {
   card.mean = number("mean reward in this period");
   for (const name of ["decisions", "rewards", "pending", "defaults", "expired"]) card.numbers[name] = number(name);
   card.rank = number("rank");
+  card.lift = number("lift over the baseline, valid at all times (95 %)");
+  card.lift.parentElement.hidden = true;
   for (const kind of ["decide", "reward"]) card[kind] = number(`${kind}, p50 · p99`);
   for (const name of ["reward", "traffic", "spectrum", "latency"]) card[`${name}Figure`] = element("figure", { class: "chart" });
   const charts = element("div", { class: "charts" }, card.rewardFigure, card.trafficFigure, card.spectrumFigure, card.latencyFigure);
@@ -198,6 +200,9 @@ function showPolicy(card, policy) {
 async function showDetails(card, policy, from, to) {
   const path = `v1/policies/${encodeURIComponent(policy.name)}`;
   const [history, found] = await Promise.all([ask(`${path}/history?seconds=${Math.round(to - from)}`), ask(`${path}/diagnostics`)]);
+  const lift = policy.holdout ? await ask(`${path}/lift`) : null;
+  card.lift.parentElement.hidden = !lift;
+  if (lift) card.lift.textContent = lift.low === null ? "–" : `${short(lift.lift)} (${short(lift.low)} to ${short(lift.high)})`;
   const panels = { reward: card.rewardFigure, traffic: card.trafficFigure, mean: card.mean };
   showHistory(panels, history, from, to);
   showDiagnostics({ ...card, spectrum: card.spectrumFigure }, found.diagnostics);

@@ -18,7 +18,6 @@ _AT_ONCE = 500
 BUCKET = 10
 _HEAD = [one.name for one in fields(schema.Head)]
 _head_values = attrgetter(*_HEAD, "id")
-_COUNTED = [name for name in schema.HISTORY.columns if name not in ("policy", "start")]
 _WITH_REWARD = "LEFT JOIN rewards r ON r.policy = d.policy AND r.number = d.number"
 _NEXT = "WHERE d.policy = ? AND d.number > ? ORDER BY d.number LIMIT ?"
 
@@ -166,11 +165,16 @@ class Journal:
 
     # The history
 
-    def add_history(self, rows: Sequence[schema.HistoryRow]) -> None:
-        """Add to the counts of the history."""
-        sums = ", ".join(f"{name} = history.{name} + excluded.{name}" for name in _COUNTED)
-        sql = f"{schema.HISTORY.insert} ON CONFLICT ({schema.HISTORY.key}) DO UPDATE SET {sums}"
-        self.connection.many(sql, [schema.HISTORY.values(row) for row in rows])
+    def add_to(self, table: Table[R], rows: Sequence[R]) -> None:
+        """Add to the counts of a table: those of the history, or of the arms."""
+        counted = [name for name in table.columns if name not in table.key.split(", ")]
+        sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in counted)
+        sql = f"{table.insert} ON CONFLICT ({table.key}) DO UPDATE SET {sums}"
+        self.connection.many(sql, [table.values(row) for row in rows])
+
+    def arms(self, policy: int) -> dict[int, schema.ArmRow]:
+        """Return the rewards of the arms of a policy."""
+        return {row.arm: row for row in self._rows(schema.ARMS, "WHERE policy = ?", (policy,))}
 
     def history(self, policy: int, since: float, until: float) -> list[schema.HistoryRow]:
         """Return the history from one time to another, oldest first."""

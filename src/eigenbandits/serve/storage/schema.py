@@ -19,6 +19,8 @@ VERSION = 2
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH = "decide", "learn", "expire", "follow", "publish"
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
+# Arms of a policy with a holdout: decisions of the policy itself, and of the baseline.
+POLICY, BASELINE = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import BASELINE, POLICY
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import (
     DecideCommand,
@@ -22,8 +23,8 @@ from eigenbandits.serve.writer.commands import (
     RewardCommand,
     SentReward,
 )
-from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.event_codec import encode_range, encode_rewards
+from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
+from eigenbandits.serve.writer.event_codec import decode_decision, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
 
@@ -121,6 +122,9 @@ class Batch(BatchRows):
         for kind, some in ((schema.GIVEN, given), (schema.EXPIRED, dict.fromkeys(expired))):
             self._add_rewards(hosted, some, kind)
         self._add_rewards(hosted, {one: value for one, value in learned.items() if one not in given}, schema.DEFAULT)
+        if hosted.spec.holdout:
+            origins = self._journal.origins_of(hosted.id, list(learned))
+            self._add_to_arms(hosted, learned, {number: arm for number, (_, arm) in origins.items()})
         head.rewards += len(given)
         head.defaults += defaults
         head.expired += len(expired)
@@ -139,7 +143,7 @@ class Batch(BatchRows):
     def _decide(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> int:
         """Choose for some commands; return how many decisions are new."""
         # Reading of the log comes first.
-        known: dict[Any, schema.DecisionRow] = dict(self._known(hosted, commands))
+        known: dict[Any, list[schema.DecisionRow]] = dict(self._known(hosted, commands))
         commands = self._with_same_dim(hosted, commands)
         # Sets to choose in, by request id or a key of their own: a request id that comes twice is chosen for once.
         fresh: dict[Any, tuple[DecisionSet, str | None]] = {}
@@ -163,8 +167,8 @@ class Batch(BatchRows):
         rows = self._choose(hosted, commands, sets, requests)
         known |= dict(zip(fresh, rows, strict=True))
         for command, mine in zip(commands, keys, strict=True):
-            self.results.append((command, [known[key] for key in mine]))
-        return len(rows)
+            self.results.append((command, [row for key in mine for row in known[key]]))
+        return sum(map(len, rows))
 
     def _with_same_dim(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> list[DecideCommand]:
         """Refuse vectors of another length than those that came first, which may be in this very batch."""
@@ -182,13 +186,19 @@ class Batch(BatchRows):
                 fitting.append(command)
         return fitting
 
-    def _known(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> dict[str | None, schema.DecisionRow]:
+    def _known(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> dict[str | None, list[schema.DecisionRow]]:
         """Return the decisions that were made before under the request ids of some commands."""
         wanted = {request for command in commands for request in command.requests if request is not None}
-        known = self._journal.decisions_for(hosted.id, sorted(wanted)) if wanted else {}
+        first = self._journal.decisions_for(hosted.id, sorted(wanted)) if wanted else {}
+        known = {request: self._whole_list(hosted, row) for request, row in first.items()}
         for batch in self._before:
             known |= {one: batch.by_request[hosted.id, one] for one in wanted if (hosted.id, one) in batch.by_request}
         return known
+
+    def _whole_list(self, hosted: HostedPolicy, row: schema.DecisionRow) -> list[schema.DecisionRow]:
+        decision_set, _ = decode_decision(row.content)
+        count = 1 if isinstance(decision_set, ListMember) else max(decision_set.options.count, 1)
+        return [row] if count == 1 else self._journal.decisions(hosted.id, row.round, count)
 
     def _choose(
         self,
@@ -196,31 +206,42 @@ class Batch(BatchRows):
         commands: list[DecideCommand],
         sets: list[DecisionSet],
         requests: list[str | None],
-    ) -> list[schema.DecisionRow]:
-        rows: list[schema.DecisionRow] = []
-        for part in parts([one.numbers(hosted.catalogue) for one in sets], _AT_ONCE):
+    ) -> list[list[schema.DecisionRow]]:
+        """Return the rows of each set, of which a list has several."""
+        found: list[list[schema.DecisionRow]] = []
+        # A list is chosen alone.
+        sizes = [math.inf if one.options.count else one.numbers(hosted.catalogue) for one in sets]
+        for part in parts(sizes, _AT_ONCE):
             started = time.perf_counter()
-            arrays = [one.actions(hosted.catalogue) for one in sets[part]]
+            first = hosted.head.number + 1
+            forced = [hosted.baseline(first + i, one) for i, one in enumerate(sets[part])]
             try:
-                decisions = hosted.choose(arrays)
+                decisions = hosted.choose(sets[part], forced)
             except ValueError as error:
                 raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError(commands, internal()) from error
             seconds = time.perf_counter() - started
-            hosted.note_choices(seconds, sum(array.size for array in arrays))
+            hosted.note_choices(seconds, sum(one.numbers(hosted.catalogue) for one in sets[part]))
             self.metrics.choose_seconds.observe(seconds)
-            first = hosted.head.number + 1
-            for decision_set, decision, request in zip(sets[part], decisions, requests[part], strict=True):
-                row = hosted.row(decision_set, decision, request, self.now, self.epoch)
-                rows.append(row)
+            for i, decision in enumerate(decisions):
+                place = i if sets[part][0].options.count else 0
+                offered = 0 if place else i
+                request = None if place else requests[part][offered]
+                arm = None if not hosted.spec.holdout else POLICY if forced[offered] is None else BASELINE
+                row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, arm, place)
                 hosted.keep(row, decision)
+                if place:
+                    found[-1].append(row)
+                else:
+                    found.append([row])
                 if request is not None:
-                    self.by_request[hosted.id, request] = row
+                    self.by_request[hosted.id, request] = found[-1]
             self._add_event(hosted, schema.DECIDE, encode_range(first, len(decisions)))
+        rows = [row for one in found for row in one]
         self.decisions += rows
         self._counts.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
-        return rows
+        return found
 
     # Learning
 
@@ -234,6 +255,7 @@ class Batch(BatchRows):
         origins = self._journal.origins_of(hosted.id, absent) if absent else {}
         parts = self._parts(hosted, known) if hosted.spec.learn_at == "time_to_live" else {}
         fresh: dict[int, float] = {}
+        arms: dict[int, int | None] = {}
         counts = {"learned": 0, "recorded": 0, "corrected": 0, "repeated": 0, "refused": 0}
         outcomes: list[Result] = []
         for command in commands:
@@ -249,7 +271,7 @@ class Batch(BatchRows):
                 else:
                     result = outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
-                    fresh[sent.number] = sent.reward
+                    fresh[sent.number], arms[sent.number] = sent.reward, None if origin is None else origin[1]
                 results.append(result)
                 counts["refused" if isinstance(result, Refusal) else result] += 1
             outcomes.append((command, results))
@@ -258,6 +280,7 @@ class Batch(BatchRows):
             decisions = hosted.decisions(list(fresh), self._journal)
             self._learn(hosted, decisions, list(fresh), list(fresh.values()), commands)
             self._add_rewards(hosted, fresh, schema.GIVEN)
+            self._add_to_arms(hosted, fresh, arms)
             hosted.head.rewards += len(fresh)
         self.results += outcomes
 

@@ -14,7 +14,7 @@ from eigenbandits.serve.writer.commands import Command, Result, resolve
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # Rows, by attribute.
-_ROWS = ("events", "decisions", "rewards", "history", "parts")
+_ROWS = ("events", "decisions", "rewards", "history", "parts", "arms")
 
 
 class BatchRows:
@@ -38,11 +38,12 @@ class BatchRows:
         self.rewards: list[schema.RewardRow] = []
         self.history: list[schema.HistoryRow] = []
         self.parts: list[schema.PartRow] = []
+        self.arms: list[schema.ArmRow] = []
         self.heads: dict[int, schema.PolicyRow] = {}
         # What is counted only once the batch has been committed.
         self._counts: list[Callable[[], None]] = []
         # What the next batches must know before the journal does: by policy, and by request id or number.
-        self.by_request: dict[tuple[int, str], schema.DecisionRow] = {}
+        self.by_request: dict[tuple[int, str], list[schema.DecisionRow]] = {}
         self.by_number: dict[tuple[int, int], schema.RewardRow] = {}
         self.by_part: dict[tuple[int, int], dict[str, schema.PartRow]] = {}
 
@@ -53,6 +54,13 @@ class BatchRows:
         by_default = defaults * (hosted.spec.default_reward or 0.0)
         self.history.append(schema.HistoryRow(hosted.id, start, chosen, learned, total, defaults, by_default))
         hosted.since_snapshot += chosen + learned + defaults
+
+    def _add_to_arms(self, hosted: HostedPolicy, rewards: Mapping[int, float], arms: Mapping[int, int | None]) -> None:
+        """Count the rewards of decisions that belong to an arm."""
+        for number, reward in rewards.items():
+            arm = arms.get(number)
+            if arm is not None:
+                self.arms.append(schema.ArmRow(hosted.id, arm, 1, reward, reward * reward))
 
     def _add_event(self, hosted: HostedPolicy, kind: str, content: bytes) -> None:
         hosted.head.position += 1
@@ -90,7 +98,8 @@ class BatchRows:
         journal.put_parts([row for batch in batches for row in batch.parts])
         # A decision that has ended waits for no more parts.
         journal.drop_parts([(row.policy, row.number) for batch in batches for row in batch.rewards])
-        journal.add_history([row for batch in batches for row in batch.history])
+        journal.add_to(schema.HISTORY, [row for batch in batches for row in batch.history])
+        journal.add_to(schema.ARMS, [row for batch in batches for row in batch.arms])
         heads = {id_: head for batch in batches for id_, head in batch.heads.items()}
         journal.move_heads(list(heads.values()))
 
@@ -103,5 +112,5 @@ class BatchRows:
         for count in self._counts:
             count()
         # Later batches may hold on to this one for what they look up in it; the rest is not needed any more.
-        for done in (self.events, self.decisions, self.rewards, self.history, self.parts, self.results, self._counts):
-            done.clear()
+        for name in (*_ROWS, "results", "_counts"):
+            getattr(self, name).clear()

@@ -17,11 +17,59 @@ def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class Options:
+    """What a request says beside the actions.
+
+    Attributes
+    ----------
+    excluded
+        The rows that may not be chosen; None for none.
+    scores
+        What a ranker says of each row; None without one.
+    count
+        How many rows are chosen, as a list; 0 for a single one.
+    """
+
+    excluded: Slots | None = None
+    scores: NDArray[np.float64] | None = None
+    count: int = 0
+
+    def allowed(self, size: int) -> NDArray[np.intp] | None:
+        """Return the rows of a set that may be chosen; None for all."""
+        return None if self.excluded is None else np.delete(np.arange(size), self.excluded)
+
+    def score(self, index: int) -> list[float] | None:
+        """Return the score of one row."""
+        return None if self.scores is None else [float(self.scores[index])]
+
+    def pruned(self, index: int) -> Options:
+        """Return what is needed of the chosen row alone."""
+        return Options() if self.scores is None else Options(scores=self.scores[index : index + 1])
+
+    def repeats(self, other: Options) -> bool:
+        """Return whether these are the options of the same request again; rows may have moved meanwhile."""
+        if self.scores is None or other.scores is None:
+            return self.scores is other.scores and self.count == other.count
+        return np.array_equal(self.scores, other.scores) and self.count == other.count
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True, eq=False)
+class ListMember:
+    """A further row of a list; the decision that many numbers before it has the set."""
+
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
 class InlineSet:
     """A set whose vectors came with the request; `chosen_only` where the log has kept only the chosen row."""
 
     array: NDArray[Any]
     chosen_only: bool = False
+    options: Options = PLAIN
 
     def size(self, catalogue: Catalogue | None) -> int:
         """Return K."""
@@ -46,13 +94,18 @@ class InlineSet:
         """Return whether this is the set of the same request again, as far as what was kept of the other can tell."""
         if not isinstance(other, InlineSet):
             return False
+        if not other.chosen_only and not self.options.repeats(other.options):
+            return False
         if other.chosen_only:
             return index < len(self.array) and _equal(self.array[index], other.array[0])
         return _equal(self.array, other.array)
 
     def pruned(self, index: int) -> InlineSet:
         """Return the set with only the chosen row."""
-        return self if self.chosen_only else InlineSet(self.array[index : index + 1], True)
+        # The other rows of a list are learned from the same set.
+        if self.chosen_only or self.options.count:
+            return self
+        return InlineSet(self.array[index : index + 1], True, self.options.pruned(index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +115,7 @@ class CatalogueSet:
     query: Vectors | None
     slots: Slots | None
     version: int = 0
+    options: Options = PLAIN
     # Nothing of it is ever pruned: it is small.
     chosen_only = False
 
@@ -97,6 +151,8 @@ class CatalogueSet:
         """Return whether this is the set of the same request again; items may have been replaced meanwhile."""
         assert catalogue is not None
         if not isinstance(other, CatalogueSet) or (self.query is None) != (other.query is None):
+            return False
+        if not self.options.repeats(other.options):
             return False
         if self.query is not None and other.query is not None and not np.array_equal(self.query, other.query):
             return False

@@ -7,34 +7,47 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet, ListMember, Options
 
 Forecast = NDArray[np.float64]
 
 # Form, number of vectors or slots, length of a vector or of the query, version of the catalogue.
 _HEAD = struct.Struct("<BIIq")
 _INLINE32, _INLINE64, _SOME_ITEMS, _ALL_ITEMS, _CHOSEN32, _CHOSEN64 = range(1, 7)
+# Since version 2: options in front of a set, with the number of excluded rows and of scores, and the length of the
+# list; and a further row of a list, with its distance from the first.
+_OPTIONS, _MEMBER = 7, 8
 _RANGE = struct.Struct("<qq")
 
 
-def encode_decision(decision_set: DecisionSet, forecast: Forecast | None = None) -> bytes:
+def encode_decision(decision_set: DecisionSet | ListMember, forecast: Forecast | None = None) -> bytes:
     """Return the content of a decision: its set, followed by the belief's forecast where it learns from that."""
     encoded = _encode_set(decision_set)
     return encoded if forecast is None else encoded + forecast.tobytes()
 
 
-def decode_decision(content: bytes) -> tuple[DecisionSet, Forecast | None]:
+def decode_decision(content: bytes) -> tuple[DecisionSet | ListMember, Forecast | None]:
     """Return what `encode_decision` was given.
 
     A set includes its length, so whatever follows is the forecast; logs older than forecasts have nothing there.
     """
     form, count, dim, version = _HEAD.unpack_from(content)
-    found: DecisionSet
-    if form in (_SOME_ITEMS, _ALL_ITEMS):
+    found: DecisionSet | ListMember
+    if form == _OPTIONS:
+        end = _HEAD.size + 4 * count
+        excluded = np.frombuffer(content, "<i4", count, _HEAD.size) if count else None
+        scores = np.array(np.frombuffer(content, "<f8", dim, end)) if dim else None
+        inner, forecast = decode_decision(content[end + 8 * dim :])
+        assert not isinstance(inner, ListMember)
+        return replace(inner, options=Options(excluded, scores, version)), forecast
+    if form == _MEMBER:
+        found, end = ListMember(count), _HEAD.size
+    elif form in (_SOME_ITEMS, _ALL_ITEMS):
         query = np.frombuffer(content, "<f4", dim, _HEAD.size) if dim else None
         slots = np.frombuffer(content, "<i4", count, _HEAD.size + 4 * dim) if form == _SOME_ITEMS else None
         found, end = CatalogueSet(query, slots, version), _HEAD.size + 4 * (dim + count)
@@ -46,7 +59,26 @@ def decode_decision(content: bytes) -> tuple[DecisionSet, Forecast | None]:
     return found, np.array(np.frombuffer(content, "<f8", offset=end)) if end < len(content) else None
 
 
-def _encode_set(decision_set: DecisionSet) -> bytes:
+def decode_set(content: bytes) -> tuple[DecisionSet, Forecast | None]:
+    """Return the same for a decision that is not a further row of a list."""
+    found, forecast = decode_decision(content)
+    assert not isinstance(found, ListMember)
+    return found, forecast
+
+
+def _encode_set(decision_set: DecisionSet | ListMember) -> bytes:
+    if isinstance(decision_set, ListMember):
+        return _HEAD.pack(_MEMBER, decision_set.offset, 0, 0)
+    options = decision_set.options
+    if options.excluded is None and options.scores is None and not options.count:
+        return _encode_plain(decision_set)
+    excluded = b"" if options.excluded is None else options.excluded.astype("<i4").tobytes()
+    scores = b"" if options.scores is None else options.scores.astype("<f8").tobytes()
+    head = _HEAD.pack(_OPTIONS, len(excluded) // 4, len(scores) // 8, options.count)
+    return head + excluded + scores + _encode_plain(decision_set)
+
+
+def _encode_plain(decision_set: DecisionSet) -> bytes:
     if isinstance(decision_set, CatalogueSet):
         query = b"" if decision_set.query is None else decision_set.query.tobytes()
         slots = b"" if decision_set.slots is None else decision_set.slots.tobytes()

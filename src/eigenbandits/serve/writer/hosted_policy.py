@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.decision import Decision
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import BASELINE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
 # Bytes of open decisions that are kept in memory for each policy; older ones are read from the log again.
@@ -67,6 +67,9 @@ class HostedPolicy:
         The policy from a snapshot; None for a new one.
     """
 
+    # Whether requests may say more than what the actions are.
+    takes_options = True
+
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None = None, policy: Policy | None = None) -> None:
         self.id = head.id
         self.name = head.name
@@ -109,13 +112,48 @@ class HostedPolicy:
     # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
     # arguments in their order, leads to the same state again.
 
-    def choose(self, arrays: Sequence[NDArray[Any]]) -> list[Decision]:
-        """Choose in each of some decision sets."""
+    def choose(self, sets: Sequence[DecisionSet], forced: Sequence[int | None]) -> list[Decision]:
+        """Choose in each of some decision sets; or, of one set that asks for a list, all rows of the list.
+
+        Where a row is forced, because the baseline has chosen it, the policy has no other choice, but notes everything.
+        """
+        arrays = [one.actions(self.catalogue) for one in sets]
         first = self.policy.round + 1
         observe = [self._observes(first + i) for i in range(len(arrays))]
+        scores = [one.options.scores for one in sets]
+        allowed = [
+            one.options.allowed(len(array)) if row is None else np.array([row])
+            for one, array, row in zip(sets, arrays, forced, strict=True)
+        ]
         if len(arrays) == 1:
-            return [self.policy.choose(arrays[0], observe=observe[0])]
-        return self.policy.choose_many(arrays, observe=observe)
+            options: dict[str, Any] = {"observe": observe[0], "allowed": allowed[0], "scores": scores[0]}
+            count = sets[0].options.count
+            if count:
+                return list(self.policy.choose_list(arrays[0], count, **options).decisions)
+            return [self.policy.choose(arrays[0], **options)]
+        limited = allowed if any(one is not None for one in allowed) else None
+        ranked: Any = scores if any(one is not None for one in scores) else None
+        return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked)
+
+    def baseline(self, number: int, decision_set: DecisionSet) -> int | None:
+        """Return the row that the baseline chooses, if the decision of this number is the baseline's; else None.
+
+        Which decisions are follows from the seed and the number alone.
+        """
+        if not self.spec.holdout or decision_set.options.count:
+            return None
+        seed = f"{self.id}-{self.spec.parameters.get('seed')}-{number}".encode()
+        rng = np.random.default_rng(list(hashlib.blake2b(seed, digest_size=16).digest()))
+        if rng.random() >= self.spec.holdout:
+            return None
+        size, options = decision_set.size(self.catalogue), decision_set.options
+        rows = options.allowed(size)
+        allowed = np.arange(size) if rows is None else rows
+        if self.spec.baseline == "random":
+            return int(rng.choice(allowed))
+        if self.spec.baseline == "scores" and options.scores is not None:
+            return int(allowed[options.scores[allowed].argmax()])
+        return int(allowed[0])
 
     def _observes(self, number: int) -> bool:
         # The first set is always observed: before it there is no subspace to choose in.
@@ -140,7 +178,7 @@ class HostedPolicy:
         for i, number in enumerate(numbers):
             policy.round = done + i
             if number in rows:
-                decision_set, _ = codec.decode_decision(rows[number].content)
+                decision_set, _ = codec.decode_set(rows[number].content)
                 if decision_set.chosen_only:
                     raise ReplayError(f"the set of decision {number} was pruned")
                 policy.choose(decision_set.actions(self.catalogue))
@@ -156,9 +194,16 @@ class HostedPolicy:
     # Decisions as rows of the log
 
     def row(
-        self, decision_set: DecisionSet, decision: Decision, request: str | None, now: float, epoch: int
+        self,
+        decision_set: DecisionSet,
+        decision: Decision,
+        request: str | None,
+        now: float,
+        epoch: int,
+        arm: int | None = None,
+        place: int = 0,
     ) -> DecisionRow:
-        """Return the row of a decision that was just made, under the next number."""
+        """Return the row of a decision that was just made, under the next number; of a list, the one at a place."""
         self.head.number += 1
         return DecisionRow(
             policy=self.id,
@@ -171,30 +216,36 @@ class HostedPolicy:
             estimate=decision.estimate,
             upper=decision.upper,
             decided_at=now,
-            content=codec.encode_decision(decision_set, decision.forecast),
+            content=codec.encode_decision(ListMember(place) if place else decision_set, decision.forecast),
             epoch=epoch,
+            arm=arm,
         )
 
-    def decision(self, row: DecisionRow) -> Decision:
+    def decision(self, row: DecisionRow, journal: Journal) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
-        return self.decided(row.index, row.content)
+        decision_set, forecast = codec.decode_decision(row.content)
+        if not isinstance(decision_set, ListMember):
+            return self.decided(row.index, row.content)
+        first = row.round - decision_set.offset
+        whole, _ = codec.decode_set(journal.decisions_of(self.id, [first])[first].content)
+        return self._decision(whole, row.index, forecast if self.policy.belief.accepts(forecast) else None)
 
     def decided(self, index: int, content: bytes) -> Decision:
-        """Return a decision from what the log keeps of it."""
-        decision_set, forecast = codec.decode_decision(content)
+        """Return a decision from what the log keeps of it; not of a further row of a list."""
+        decision_set, forecast = codec.decode_set(content)
         # A log may hold forecasts of another version of the library; then the reward is learned without.
         return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None)
 
     def _decision(self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None) -> Decision:
-        policy = self.policy
+        policy, options = self.policy, decision_set.options
         action = np.array(decision_set.row(self.catalogue, index), dtype=policy.dtype)
         if policy.centering.by_set:
             if decision_set.chosen_only:
                 raise ReplayError("the set of a decision to learn from was pruned")
             actions = inputs.as_actions(decision_set.actions(self.catalogue), self.dim, dtype=policy.dtype)
-            row = policy.lift(actions, policy.scoring.read(actions))[0][index]
+            row = policy.lift(actions, policy.scoring.read(actions, options.scores))[0][index]
         else:
-            row = policy.lift_vectors(action[None])[0]
+            row = policy.lift_vectors(action[None], options.score(0 if decision_set.chosen_only else index))[0]
         action.flags.writeable = False
         lifted = row.astype(np.float64)
         lifted.flags.writeable = False
@@ -225,7 +276,8 @@ class HostedPolicy:
         missing = [number for number in numbers if number not in self._open]
         rows = journal.decisions_of(self.id, missing) if missing else {}
         return [
-            self._open[number].decision if number in self._open else self.decision(rows[number]) for number in numbers
+            self._open[number].decision if number in self._open else self.decision(rows[number], journal)
+            for number in numbers
         ]
 
     # Replay
@@ -261,12 +313,14 @@ class HostedPolicy:
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:
         rows = journal.decisions(self.id, first, count)
-        sets = [codec.decode_decision(row.content)[0] for row in rows]
+        read = [codec.decode_decision(row.content)[0] for row in rows]
+        # The rows of a list share one set, which is alone in its event.
+        sets = [one for one in read if not isinstance(one, ListMember)]
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
-        decisions = self.choose([one.actions(self.catalogue) for one in sets])
+        decisions = self.choose(sets, [row.index if row.arm == BASELINE else None for row in rows[: len(sets)]])
         for row, decision in zip(rows, decisions, strict=True):
-            self.keep(row, decision if decision.index == row.index else self.decision(row))
+            self.keep(row, decision if decision.index == row.index else self.decision(row, journal))
         return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
 
     def summary(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import EXPIRE, LEARN
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_sets import ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.recovery import pack_snapshot
@@ -197,7 +198,8 @@ class Maintenance:
         contents = {}
         for number, row in journal.decisions_of(hosted.id, numbers).items():
             decision_set, forecast = decode_decision(row.content)
-            contents[number] = encode_decision(decision_set.pruned(row.index), forecast)
+            if not isinstance(decision_set, ListMember):
+                contents[number] = encode_decision(decision_set.pruned(row.index), forecast)
 
         def prune(journal: Journal) -> None:
             journal.replace_contents(hosted.id, contents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eigenbandits.serve.errors import Refusal, unknown
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.writer.commands import SentReward
-from eigenbandits.serve.writer.decision_sets import DecisionSet
+from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -13,13 +13,14 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 def repeats(
     hosted: HostedPolicy,
     pair: tuple[DecisionSet, str | None],
-    known: schema.DecisionRow | None,
+    known: list[schema.DecisionRow] | None,
     fresh: tuple[DecisionSet, str | None] | None,
 ) -> bool:
     """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
     decision_set = pair[0]
     if known is not None:
-        return decision_set.repeats(decode_decision(known.content)[0], known.index, hosted.catalogue)
+        before, _ = decode_decision(known[0].content)
+        return not isinstance(before, ListMember) and decision_set.repeats(before, known[0].index, hosted.catalogue)
     return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
 
 

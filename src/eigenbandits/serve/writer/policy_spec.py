@@ -41,6 +41,9 @@ class PolicySpec:
         be sent in parts, and corrected.
     least_reward, largest_reward
         Rewards beyond these are refused; None for no bound.
+    holdout, baseline
+        The share of decisions that a baseline makes, so that both can be compared: the "first" action, a "random" one,
+        or the one with the highest of the "scores". The policy learns from these, too.
     observe_after, observe_every
         The subspace observes every decision set up to `observe_after`, then one in `observe_every`. A subspace found
         from a hundred thousand vectors gains next to nothing from the next hundred, which cost as much as the choice.
@@ -57,6 +60,8 @@ class PolicySpec:
     learn_at: str = "reward"
     least_reward: float | None = None
     largest_reward: float | None = None
+    holdout: float = 0.0
+    baseline: str = "first"
     observe_after: int = 1000
     observe_every: int = 16
     keep_sets: bool = True
