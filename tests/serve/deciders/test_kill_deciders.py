@@ -31,7 +31,7 @@ class Fleet(ServerProcess):
     """`eigenbandits serve --deciders 2`, whose processes can be killed one by one."""
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        # One of the deciders may be ready before the other, and a connection to one that was killed waits for its return.
+        # One of the deciders may be ready before the other; a connection to one that was killed waits for its return.
         deadline = time.monotonic() + 60.0
         while True:
             try:
