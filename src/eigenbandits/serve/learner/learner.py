@@ -104,6 +104,7 @@ class Learner(SharedWriter):
         for hosted in gone:
             self.follower.forget(hosted.id)
             self.database.drop_snapshots(journal.connection, hosted.id)
+            self.database.drop_beliefs(hosted.id)
             self.forget(hosted.id, hosted.name)
 
     def drop_orphans(self, policy: int) -> None:
@@ -180,7 +181,7 @@ class Following(Maintenance):
         soon = learned - self._rewards.get(hosted.id, 0) >= enough
         if self._version[hosted.id] and now < self._earliest.get((hosted.id, soon), 0.0):
             return
-        failure = learner.transact(partial(_publish, hosted=hosted))
+        failure = learner.transact(partial(_publish, hosted=hosted, database=learner.database))
         learner.flush()
         if failure is not None:
             learner.leave_out(hosted, "its belief cannot be published")
@@ -191,11 +192,12 @@ class Following(Maintenance):
         self._earliest[hosted.id, False] = now + max(settings.publish_seconds, cost / _SHARE)
 
 
-def _publish(batch: Batch, hosted: HostedPolicy) -> None:
+def _publish(batch: Batch, hosted: HostedPolicy, database: Database) -> None:
     assert isinstance(batch, LearnerBatch)
     try:
         hosted.settle()
         content = files.to_bytes(hosted.policy)
     except Exception as error:
         raise PolicyError((), internal()) from error
-    batch.publish(hosted, content)
+    # Before the event that names it, which is the next one.
+    batch.publish(hosted, database.store_belief(hosted.id, hosted.head.position + 1, content))
