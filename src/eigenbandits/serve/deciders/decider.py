@@ -150,7 +150,10 @@ class Decider(SharedWriter):
         try:
             wanted = PolicySpec.from_text(row.spec).catalogue
             catalogue = None if wanted is None else self.registry.catalogues[wanted]
-            found = PublishedPolicy(row, catalogue, journal.belief(row.id))
+            belief = journal.belief(row.id)
+            if belief is not None:
+                belief.content = self.database.stored_belief(row.id, belief.version, belief.content)
+            found = PublishedPolicy(row, catalogue, belief)
         except (ValueError, KeyError, Refusal) as error:
             self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
             log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))

@@ -32,6 +32,8 @@ from eigenbandits.serve.writer.shared_writer import SharedWriter
 _POLL, _RARELY, _REPORT = 0.2, 5.0, 1.0
 # Publishing a belief may take this part of the learner's time; one that takes longer is published less often.
 _SHARE = 0.1
+# Rewards after which a belief is published sooner, as a part of those that it holds.
+_GROWTH = 0.1
 
 
 class Learner(SharedWriter):
@@ -102,6 +104,7 @@ class Learner(SharedWriter):
         for hosted in gone:
             self.follower.forget(hosted.id)
             self.database.drop_snapshots(journal.connection, hosted.id)
+            self.database.drop_beliefs(hosted.id)
             self.forget(hosted.id, hosted.name)
 
     def drop_orphans(self, policy: int) -> None:
@@ -124,9 +127,10 @@ class Following(Maintenance):
         super().__init__(writer)
         self._learner = writer
         self._rarely = self._report = self._looked = 0.0
-        # For each policy: the version published last, when the next may be, and the rewards that it had.
+        # For each policy: the version published last, when the next may be (sooner with many new rewards), and the
+        # rewards that it had.
         self._version: dict[int, int] = {}
-        self._earliest: dict[int, float] = {}
+        self._earliest: dict[tuple[int, bool], float] = {}
         self._rewards: dict[int, int] = {}
 
     def run(self, journal: Journal) -> None:
@@ -172,25 +176,28 @@ class Following(Maintenance):
         if hosted.head.position == self._version[hosted.id]:
             return
         learned = hosted.head.rewards + hosted.head.defaults
-        soon = learned - self._rewards.get(hosted.id, learned) >= settings.publish_rewards
-        # The first belief of a policy is worth more than any other.
-        if self._version[hosted.id] and not soon and now < self._earliest.get(hosted.id, 0.0):
+        # The first beliefs of a policy are worth more than later ones: a tenth more rewards do not wait.
+        enough = min(settings.publish_rewards, max(1.0, _GROWTH * learned))
+        soon = learned - self._rewards.get(hosted.id, 0) >= enough
+        if self._version[hosted.id] and now < self._earliest.get((hosted.id, soon), 0.0):
             return
-        failure = learner.transact(partial(_publish, hosted=hosted))
+        failure = learner.transact(partial(_publish, hosted=hosted, database=learner.database))
         learner.flush()
         if failure is not None:
             learner.leave_out(hosted, "its belief cannot be published")
             return
         cost = time.monotonic() - now
         self._version[hosted.id], self._rewards[hosted.id] = hosted.head.position, learned
-        self._earliest[hosted.id] = now + max(settings.publish_seconds, cost / _SHARE)
+        self._earliest[hosted.id, True] = now + cost / _SHARE
+        self._earliest[hosted.id, False] = now + max(settings.publish_seconds, cost / _SHARE)
 
 
-def _publish(batch: Batch, hosted: HostedPolicy) -> None:
+def _publish(batch: Batch, hosted: HostedPolicy, database: Database) -> None:
     assert isinstance(batch, LearnerBatch)
     try:
         hosted.settle()
         content = files.to_bytes(hosted.policy)
     except Exception as error:
         raise PolicyError((), internal()) from error
-    batch.publish(hosted, content)
+    # Before the event that names it, which is the next one.
+    batch.publish(hosted, database.store_belief(hosted.id, hosted.head.position + 1, content))

@@ -87,6 +87,17 @@ class Database(ABC):
     def lock_rewards(self, connection: Connection, policy: int) -> None:
         """Let no other process write rewards of a policy until the open transaction has ended."""
 
+    def store_belief(self, policy: int, version: int, content: bytes) -> bytes:
+        """Keep the belief of a policy outside of its row, where that is better; return what the row is to hold."""
+        return content
+
+    def stored_belief(self, policy: int, version: int, content: bytes) -> bytes:
+        """Return the belief of a policy, given what its row holds."""
+        return content
+
+    def drop_beliefs(self, policy: int) -> None:  # noqa: B027 - most databases keep them in their rows
+        """Delete the beliefs of a policy that are kept outside of their rows."""
+
     @abstractmethod
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Keep the snapshot of a policy, whole or not at all, and the one before it; may run in any thread."""

@@ -24,6 +24,8 @@ LARGE_WAL = 16 * 2**20
 _REWRITTEN = 256 * 2**20
 # Pages that are given back to the operating system at once.
 _PAGES = 256
+# Beliefs of a policy that are kept: a decider may be about to read the one before the last.
+_BELIEFS = 4
 _SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
 
 
@@ -219,6 +221,34 @@ class SqliteDatabase(Database):
 
     def lock_rewards(self, connection: Connection, policy: int) -> None:
         """Nothing to do: every transaction of SQLite keeps the others waiting."""
+
+    def store_belief(self, policy: int, version: int, content: bytes) -> bytes:
+        """Write a file; in the database it would go through the write-ahead log, megabytes every second."""
+        try:
+            folder = self.folder / "beliefs"
+            folder.mkdir(mode=0o700, exist_ok=True)
+            write_whole(folder / f"{policy}-{version}.eb", content)
+            for _, file in self._belief_files(policy)[_BELIEFS:]:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(str(error.strerror)) from error
+        return b""
+
+    def stored_belief(self, policy: int, version: int, content: bytes) -> bytes:
+        """Read the file."""
+        try:
+            return (self.folder / "beliefs" / f"{policy}-{version}.eb").read_bytes()
+        except OSError as error:
+            raise StorageError(f"the belief {policy}-{version} cannot be read ({error.strerror})") from error
+
+    def drop_beliefs(self, policy: int) -> None:
+        """Remove the files."""
+        for _, file in self._belief_files(policy):
+            file.unlink(missing_ok=True)
+
+    def _belief_files(self, policy: int) -> list[tuple[int, Path]]:
+        found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
+        return sorted([(int(name["position"]), file) for name, file in found if name is not None], reverse=True)
 
     def _drop_lanes(self) -> None:
         for held in self._lanes.values():
