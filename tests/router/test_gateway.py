@@ -224,3 +224,17 @@ def test_the_router_is_saved_at_the_end_and_loaded_at_the_start(server, tmp_path
     again = made(b, a, file=tmp_path / "router.eb")
     assert {model.name for model in again.router.models} == {"a", "b"}
     assert again.router.history.models["a"]["answers"] == 1
+
+
+def test_the_page_loads_nothing_from_elsewhere(server):
+    gateway = made(server("a"))
+
+    async def script(client):
+        return [await client.get(path) for path in ("/", "/page/page.js", "/page/page.css")]
+
+    found = played(gateway, script)
+    assert [one.status_code for one in found] == [200, 200, 200]
+    for one in found:
+        assert "default-src 'none'" in one.headers["content-security-policy"]
+        links = [link for link in one.text.split() if "//" in link and "w3.org/2000/svg" not in link]
+        assert not [link for link in links if "http" in link]

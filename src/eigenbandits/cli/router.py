@@ -32,7 +32,7 @@ def serve(
         settings = Config.read(config)
         host, port = settings.host, settings.port
     if check:
-        typer.echo(f"The settings are right: {len(settings.models)} models, on {host}:{port}.")
+        typer.echo(f"The settings are right; models: {len(settings.models)}, on {host}:{port}.")
         return
     with options.failures(ValueError, ImportError):
         made = application(settings)
@@ -49,29 +49,31 @@ def study(
         Path | None, typer.Option(help="An .npz file with the vectors of each split; they are made by default.")
     ] = None,
     scenarios: Annotated[
-        list[str] | None, typer.Option(help="pacing, price, degraded, arrival, bad-arrival, pairs; all by default.")
+        list[str] | None,
+        typer.Option(help="pacing, price, degraded, arrival, bad-arrival, pairs, times; all by default."),
     ] = None,
     peer: Annotated[bool, typer.Option("--peer", help="Run ParetoBandit too; it must be installed.")] = False,
     seeds: options.Seeds = 20,
-    times: Annotated[bool, typer.Option(help="Measure times too.")] = True,
     out: options.Out = Path("results/router"),
 ) -> None:
     """Measure the router on judged and priced answers (`router/` in the folder of the data), beside ParetoBandit."""
     from eigenbandits.lab.folders import data_folder
     from eigenbandits.lab.studies import router
 
-    wanted = options.names(scenarios) or list(router.SCENARIOS)
+    known = [*router.SCENARIOS, "times"]
+    wanted = options.names(scenarios) or known
     for name in wanted:
-        if name not in router.SCENARIOS:
-            raise typer.BadParameter(f"scenarios has {name!r}; expected some of {', '.join(router.SCENARIOS)}.")
+        if name not in known:
+            raise typer.BadParameter(f"scenarios has {name!r}; expected some of {', '.join(known)}.")
     with options.failures(LabError):
         file = router.prepare(data_folder(data), out / "answers.npz", vectors)
         arrays = router.read(str(file.absolute()))
         for name in wanted:
+            if name == "times":
+                typer.echo(router.timing(arrays, peer))
+                continue
             if name == "pairs" and "pairs_vectors" not in arrays:
                 typer.echo("pairs: skipped, as problems/route_routellm.npz is not in the folder of the data.\n")
                 continue
             results = run(router.experiment(file, name, seeds, peer), out / name)
             typer.echo(router.report(name, results, arrays) + "\n")
-        if times:
-            typer.echo(router.timing(arrays, peer))

@@ -18,6 +18,8 @@ PROMPTS_PER_DIRECTION = 4
 # The first prompt count at which directions are found; then at each doubling, up to `INTERVAL`, and after that again
 # once as many further prompts have been seen.
 FIRST, INTERVAL = 32, 4096
+# Single prompts wait for each other, since many are added to the second moment in hardly more time than one.
+WAITING = 32
 
 
 class Basis(Component):
@@ -40,7 +42,16 @@ class Basis(Component):
     (True, True, 3)
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("seen", "next", "mean", "directions", "dim", "subspace")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        "seen",
+        "next",
+        "mean",
+        "directions",
+        "dim",
+        "waiting",
+        "filled",
+        "subspace",
+    )
 
     def __init__(self, rank: int = 24) -> None:
         self.rank = inputs.whole(rank, "rank")
@@ -50,6 +61,8 @@ class Basis(Component):
         self.next = FIRST
         self.mean: Array = np.zeros(0)
         self.directions: Array = np.zeros((0, 0))
+        self.waiting: Array = np.zeros((0, 0))
+        self.filled = 0
 
     @property
     def size(self) -> int:
@@ -67,13 +80,25 @@ class Basis(Component):
         self.subspace = PCA(rank=min(self.rank, dim))
         self.subspace.start(dim, 0.0, True)
         self.mean, self.directions = np.zeros(dim), np.zeros((dim, 0))
+        self.waiting = np.zeros((WAITING, dim))
 
     def observe(self, vectors: Array) -> None:
         """Take note of prompts (n, d)."""
         if not self.dim:
             self.start(vectors.shape[1])
-        self.subspace.observe(vectors)
         self.seen += len(vectors)
+        if len(vectors) > 1:
+            self.subspace.observe(vectors)
+            return
+        self.waiting[self.filled] = vectors[0]
+        self.filled += 1
+        if self.filled == WAITING:
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        if self.filled:
+            self.subspace.observe(self.waiting[: self.filled].copy())
+            self.filled = 0
 
     def refresh(self) -> bool:
         """Find the directions anew; return whether there are any."""
@@ -82,6 +107,7 @@ class Basis(Component):
             self.next += min(self.next, INTERVAL)
         if not count:
             return False
+        self._add_waiting()
         frame = self.subspace.frame()
         assert frame is not None
         assert self.subspace.mean is not None

@@ -15,8 +15,10 @@ from eigenbandits.lab.studies.router.players import pareto_features, pareto_rout
 from eigenbandits.lab.studies.router.scenarios import BUDGETS
 from eigenbandits.router import Model, Router
 
+# Requests until the next router has its turn: long enough for caches to be warm.
+BLOCK = 100
 LEGEND = """\
-Microseconds for one request, each router taking its turn: the fastest twentieth, the median and the mean of routing and
+Microseconds for one request, the routers taking turns: the fastest twentieth, the median and the mean of routing and
 feedback together, once the first half of the requests has been learned. The mean holds everything: directions found
 anew, priors fitted, and what else the machine did. floor: one product of three models with a prompt."""
 
@@ -40,9 +42,10 @@ def timing(data: Mapping[str, Array], peer: bool = False, requests: int = 1785) 
 
     turns["floor"] = floor
     found = {name: np.empty(len(vectors)) for name in turns}
-    for row in range(len(vectors)):
+    for start in range(0, len(vectors), BLOCK):
         for name, turn in turns.items():
-            found[name][row] = 1e6 * turn(row)
+            for row in range(start, min(start + BLOCK, len(vectors))):
+                found[name][row] = 1e6 * turn(row)
     cells = []
     for name, times in found.items():
         late = times[len(times) // 2 :]
