@@ -129,11 +129,12 @@ def test_forecasts_add_up():
     rows: list[Any] = []
     for level in (10.0, -4.0):
         policy = eb.EigenUCB(seed=0)
-        for _ in range(100):
+        for learned in range(100):
             decision = policy.choose(rng.standard_normal((5, 3)))
             reward = level + float(decision.action[0]) + 0.1 * rng.standard_normal()
             policy.learn(decision, reward)
-            rows.append((decision.forecast, reward))
+            if learned >= 2:  # nothing is forecast before two rewards have differed
+                rows.append((decision.forecast, reward))
         replicas.append(policy)
     merged, other = replicas
     members = len(merged.belief.weights)
