@@ -25,9 +25,11 @@ HALF_LIVES: tuple[float | None, ...] = (None, 2048.0, 512.0, 128.0)
 PRIOR = 0.5 ** np.arange(1.0, len(HALF_LIVES) + 1.0)
 PRIOR /= PRIOR.sum()
 # A memory below this share of the weight holds what is no longer true, if a shorter one has the weight; when it goes on
-# from that one, it has this part of its weight, so that it takes the lead only once it has predicted better.
+# from that one, it has this part of its weight, so that it takes the lead only once it has predicted better
+# (`eigenbandits calibrate cloned`).
 OUTDATED, CLONED = 1e-3, 0.1
-# The drop of rewards that is looked for, in standard deviations, and the log-likelihood ratio that proves it.
+# The drop of rewards that is looked for, in standard deviations (`eigenbandits calibrate drop`), and the log-likelihood
+# ratio that proves it.
 DROP, PROVED = 0.5, 6.0
 
 

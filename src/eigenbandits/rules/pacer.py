@@ -14,7 +14,8 @@ from eigenbandits.component import Component
 from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
-# Recent decision sets that the price is found from, and steps that are kept of each.
+# Recent decision sets that the price is found from, and steps that are kept of each. `eigenbandits calibrate` has a
+# study of this window, of what counts as small, and of the steepness.
 WINDOW, STEPS = 256, 8
 # Costs of up to this many budgets count as small.
 SMALL = 8

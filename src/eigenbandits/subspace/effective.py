@@ -18,9 +18,10 @@ from eigenbandits.subspace.revisits import Revisits
 Array = NDArray[np.float64]
 
 # Nothing in the vectors tells a mean that they all have from a part that they share for a while. Up to this many
-# decision sets it is taken for the latter.
+# decision sets it is taken for the latter (`eigenbandits calibrate young`).
 YOUNG = 128
-# Few vectors fill few dimensions, whatever there are: up to this many they are taken to fill all that there are.
+# Few vectors fill few dimensions, whatever there are: up to this many they are taken to fill all that there are
+# (`eigenbandits calibrate few`).
 FEW = 512
 # Of a larger set the likeness is not looked at: it is a catalogue.
 LARGEST = 512

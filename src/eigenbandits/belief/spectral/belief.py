@@ -35,6 +35,7 @@ from eigenbandits.translation import RowMap
 Array = NDArray[np.float64]
 
 # Rewards between two fits of the prior, as a part of those known; rank-one updates in between keep the posterior exact.
+# `eigenbandits calibrate` has a study of this, and of the two numbers below.
 GROWTH = 0.5
 # Where rewards are e⁶ times as likely under twice the variance as under the variance expected, which one of five
 # standard deviations is, or many smaller ones are together, the prior is fitted anew; if rewards have grown by a
