@@ -23,8 +23,9 @@ from eigenbandits.serve.client import Client
 
 HERE = Path(__file__).resolve().parent
 CATALOGUE = "tags"
-PARAMETERS = {"seed": 0}
-BLOCK = 300
+# The service multiplies query and tag number by number: 1 everywhere is the cosine, which the policy starts from.
+PARAMETERS = {"prior": 1.0, "seed": 0}
+BLOCK = 200
 
 Vectors = NDArray[np.float32]
 
@@ -169,13 +170,20 @@ def main() -> None:
     parser.add_argument("--parameters", type=json.loads, default=PARAMETERS, help="of EigenUCB, in JSON")
     parser.add_argument("--url", help="of a service that runs already; one is started by default")
     parser.add_argument("--key", help="for that service, with all scopes")
-    parser.add_argument("--png", type=Path, help="leave the learning curve here")
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first order")
+    parser.add_argument("--png", type=Path, help="write the learning curve to this file")
+    parser.add_argument("--npz", type=Path, help="write the vectors to this file, for `eigenbandits scorer`, and stop")
     asked = parser.parse_args()
     data = read()
+    if asked.npz is not None:
+        np.savez(asked.npz, Q=data.question_vectors, C=data.tag_vectors, y=data.right)
+        print(f"Wrote {asked.npz}")
+        return
     with connected(asked.url, asked.key) as client:
-        client.create_catalogue(CATALOGUE, data.tags, data.tag_vectors)
+        client.create_catalogue(CATALOGUE, data.tags, data.tag_vectors, center="items")
         outcomes = [
-            play(client, data, asked.parameters, asked.rounds, asked.late, seed) for seed in range(asked.orders)
+            play(client, data, asked.parameters, asked.rounds, asked.late, asked.first + number)
+            for number in range(asked.orders)
         ]
         counts = client.policies()[-1]
     print(f"{len(data.questions)} questions, {len(data.tags)} tags, d = {data.tag_vectors.shape[1]}\n")
@@ -184,7 +192,7 @@ def main() -> None:
     print(f"{counts['decisions']:,} decisions\nand {counts['rewards']:,} rewards; {counts['pending']} wait for theirs.")
     if asked.png is not None:
         draw(outcomes, len(data.tags), asked.png)
-        print(f"Left behind: {asked.png}")
+        print(f"Wrote {asked.png}")
 
 
 if __name__ == "__main__":
