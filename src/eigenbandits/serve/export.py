@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN
-from eigenbandits.serve.writer.decision_sets import ListMember
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -36,7 +36,59 @@ _MORE = [
 _STATUS = {GIVEN: "rewarded", DEFAULT: "default", EXPIRED: "expired"}
 
 
-def write(journal: Journal, hosted: HostedPolicy, path: Path, everything: bool, rewarded: bool) -> int:
+_COMPACT = [
+    ("query", pa.list_(pa.float32())),
+    ("items", pa.list_(pa.string())),
+    ("generation", pa.int64()),
+    ("choices", pa.int64()),
+    ("rewards", pa.float64()),
+    ("propensities", pa.float64()),
+    *_MORE,
+    ("arm", pa.int64()),
+]
+
+
+def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: bool, after: int, through: int) -> int:
+    """Write the decisions of a policy with a catalogue, each with its query and the ids of its items; return how many.
+
+    Where all items of the catalogue were offered, `items` is null and `generation` the catalogue's version. Decisions
+    are those with numbers above `after` and up to `through`.
+    """
+    schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
+    assert catalogue is not None
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        while found := [one for one in journal.exported(hosted.id, after, 1000) if one[0].round <= through]:
+            after = found[-1][0].round
+            rows: list[tuple[Any, ...]] = []
+            for row, end in found:
+                offered, _ = decode_decision(row.content)
+                if isinstance(offered, ListMember):
+                    first = row.round - offered.offset
+                    offered, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
+                reward = None if end is None else end.reward
+                if not isinstance(offered, CatalogueSet) or (rewarded and reward is None):
+                    continue
+                items = None if offered.slots is None else [catalogue.names[slot] for slot in offered.slots.tolist()]
+                likely = 1.0 if row.propensity is None else row.propensity
+                set_ = (offered.query, items, offered.version or None)
+                rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
+                more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, row.arm)
+                rows.append((*set_, row.index, reward, likely, *more))
+            table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
+            writer.write_table(pa.table(table, schema=schema))
+            count += len(rows)
+    return count
+
+
+def write(
+    journal: Journal,
+    hosted: HostedPolicy,
+    path: Path,
+    everything: bool,
+    rewarded: bool,
+    after: int = 0,
+    through: int = 10**15,
+) -> int:
     """Write a policy's decisions to a file; return how many.
 
     The propensity of a deterministic choice is 1.
@@ -47,20 +99,25 @@ def write(journal: Journal, hosted: HostedPolicy, path: Path, everything: bool, 
         Add the columns that `offpolicy.Log` does not take.
     rewarded
         Leave out decisions that have no reward, and those of whose sets only the row chosen was kept.
+    after, through
+        Only decisions with numbers above the first and up to the second.
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for rows in _groups(journal, hosted, rewarded):
+        for rows in _groups(journal, hosted, rewarded, after, through):
             table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
             writer.write_table(pa.table(table, schema=schema))
             count += len(rows)
     return count
 
 
-def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool) -> Iterator[list[tuple[Any, ...]]]:
-    after, rows, numbers = 0, [], 0
-    while found := journal.exported(hosted.id, after, 200):
+def _groups(
+    journal: Journal, hosted: HostedPolicy, rewarded: bool, after: int, through: int
+) -> Iterator[list[tuple[Any, ...]]]:
+    rows: list[tuple[Any, ...]] = []
+    numbers = 0
+    while found := [one for one in journal.exported(hosted.id, after, 200) if one[0].round <= through]:
         for row, end in found:
             decision_set, _ = decode_decision(row.content)
             if isinstance(decision_set, ListMember):

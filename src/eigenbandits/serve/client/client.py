@@ -279,9 +279,32 @@ class Client:
         """Return the status of the service: readiness, uptime, latency."""
         return self._ask("GET", "/v1/status")
 
-    def export(self, policy: str, path: str | PathLike[str], *, columns: str = "log") -> None:
-        """Write the policy's log to a Parquet file; "log" for off-policy evaluation, "all" for every column."""
-        asked: dict[str, str | int] = {"columns": columns}
+    def export(
+        self,
+        policy: str,
+        path: str | PathLike[str],
+        *,
+        columns: str = "log",
+        after: int = 0,
+        through: int | None = None,
+    ) -> None:
+        """Write the policy's log to a Parquet file.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        path
+            The file.
+        columns
+            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items in the place
+            of vectors.
+        after, through
+            Only decisions whose round is above the first and up to the second.
+        """
+        asked: dict[str, str | int] = {"columns": columns, "after": after}
+        if through is not None:
+            asked["through"] = through
         answer = self._transport.send("GET", _policy(policy) + "/export", query=asked, accept="*/*")
         write_whole(path, answer.body)
 

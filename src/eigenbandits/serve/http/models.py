@@ -104,8 +104,10 @@ class HistoryQuery(BaseModel):
 class ExportQuery(BaseModel):
     """What an export holds."""
 
-    columns: Literal["log", "all"] = "log"
+    columns: Literal["log", "all", "compact"] = "log"
     rewarded: bool = True
+    after: Annotated[int, Field(ge=0, le=10**15)] = 0
+    through: Annotated[int, Field(ge=0, le=10**15)] = 10**15
 
 
 class ItemsQuery(BaseModel):

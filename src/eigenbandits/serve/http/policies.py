@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, Response
 
 from eigenbandits import files
 from eigenbandits.serve import export
-from eigenbandits.serve.errors import Refusal, StorageError, unavailable
+from eigenbandits.serve.errors import Refusal, StorageError, invalid, unavailable
 from eigenbandits.serve.http import lift, models
 from eigenbandits.serve.http.endpoint import BINARY, PARQUET, json_response
 from eigenbandits.serve.http.gateway import Gateway
@@ -83,6 +83,8 @@ class PolicyHandlers:
     async def export_log(self, name: str, query: models.ExportQuery) -> Response:
         """Return the log as Parquet, with propensities; `offpolicy.Log.read` takes it as it is."""
         hosted = self._gateway.policy(name)
+        if query.columns == "compact" and hosted.catalogue is None:
+            raise invalid("A policy without a catalogue has no compact export; ask for 'log' or 'all'.", "columns")
         path = await run_in_threadpool(self._export, hosted, query)
         remove = BackgroundTask(path.unlink, missing_ok=True)
         return FileResponse(path, media_type=PARQUET, filename=f"{name}.parquet", background=remove)
@@ -95,7 +97,11 @@ class PolicyHandlers:
             # A connection of its own, since this may take long.
             connection = self._writer.database.connect()
             try:
-                export.write(Journal(connection), hosted, path, query.columns == "all", query.rewarded)
+                journal, span = Journal(connection), (query.after, query.through)
+                if query.columns == "compact":
+                    export.write_compact(journal, hosted, path, query.rewarded, *span)
+                else:
+                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, *span)
             finally:
                 connection.close()
         except BaseException as error:

@@ -1,0 +1,47 @@
+"""Exports: compact ones of policies with a catalogue, and parts of a log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from tests.serve.bodies import code, create
+
+from eigenbandits.serve import Client, Settings, running
+
+RNG = np.random.default_rng(0)
+
+
+def test_compact_has_each_query_once_and_items_by_their_ids(tmp_path):
+    vectors = RNG.standard_normal((200, 16)).astype(np.float32)
+    queries = RNG.standard_normal((12, 16)).astype(np.float32)
+    with running(Settings(folder=tmp_path / "data", port=0)) as server, Client(server.url) as client:
+        client.create_catalogue("c", [f"i{i}" for i in range(200)], vectors)
+        client.create_policy("p", parameters={"seed": 0}, catalogue="c")
+        made = [client.decide("p", query=query) for query in queries[:10]]
+        made += [client.decide("p", query=query, items=["i3", "i7"]) for query in queries[10:]]
+        for one in made[2:]:
+            client.reward("p", one, 1.0)
+        for name in ("compact", "all"):
+            client.export("p", tmp_path / f"{name}.parquet", columns=name)
+        client.export("p", tmp_path / "part.parquet", columns="compact", after=5, through=8)
+        client.export("p", tmp_path / "other.parquet", columns="all", after=5, through=8)
+    rows = pq.read_table(tmp_path / "compact.parquet").to_pylist()
+    whole = pq.read_table(tmp_path / "all.parquet").to_pylist()
+    same = ("choices", "rewards", "propensities", "decision", "item", "round", "status")
+    assert [[row[name] for name in same] for row in rows] == [[row[name] for name in same] for row in whole]
+    assert [row["round"] for row in rows] == list(range(3, 13))
+    assert np.array_equal([row["query"] for row in rows], queries[2:])
+    assert {row["items"] is None for row in rows[:8]} == {True}
+    assert {row["generation"] for row in rows[:8]} == {1}
+    assert [row["items"] for row in rows[8:]] == [["i3", "i7"]] * 2
+    # With all 200 vectors of 16 numbers for each decision, the other is far larger.
+    assert 5 * (tmp_path / "compact.parquet").stat().st_size < (tmp_path / "all.parquet").stat().st_size
+    for name in ("part", "other"):
+        assert pq.read_table(tmp_path / f"{name}.parquet")["round"].to_pylist() == [6, 7, 8]
+
+
+@pytest.mark.parametrize("query", ["columns=compact", "after=-1", "through=x"])
+def test_exports_that_there_are_not(service, query):
+    create(service)
+    assert code(service.get(f"/v1/policies/p/export?{query}"))[0] == 400
