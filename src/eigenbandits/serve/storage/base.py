@@ -98,6 +98,9 @@ class Database(ABC):
     def drop_beliefs(self, policy: int) -> None:  # noqa: B027 - most databases keep them in their rows
         """Delete the beliefs of a policy that are kept outside of their rows."""
 
+    def restart_log(self, connection: Connection) -> None:  # noqa: B027 - most databases do so by themselves
+        """Keep a log of writes small that several processes write to; outside of any transaction."""
+
     @abstractmethod
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Keep the snapshot of a policy, whole or not at all, and the one before it; may run in any thread."""

@@ -250,6 +250,15 @@ class SqliteDatabase(Database):
         found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
         return sorted([(int(name["position"]), file) for name, file in found if name is not None], reverse=True)
 
+    def restart_log(self, connection: Connection) -> None:
+        """Let the write-ahead log start over, which it does not do under load by itself: some process always reads it.
+
+        Others wait meanwhile, for as long as it takes to move what `checkpoint` has not moved yet.
+        """
+        wal = self.path.with_name(self.path.name + "-wal")
+        if wal.exists() and wal.stat().st_size > 2 * LARGE_WAL:
+            connection.execute("PRAGMA wal_checkpoint(RESTART)")
+
     def _drop_lanes(self) -> None:
         for held in self._lanes.values():
             held.close()
