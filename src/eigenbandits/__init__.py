@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from eigenbandits.lab.experiments.experiment import Experiment
     from eigenbandits.lab.studies.audit import Audit, audit
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CBRAP",
