@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class RewardCommand:
 class Task:
     """Anything else that only the writer may do, in a transaction of its own.
 
-    An action that would take long returns an iterator, of which each step is a transaction; other commands are carried
+    An action that would take long returns a generator, of which each step is a transaction; other commands are carried
     out between two steps.
     """
 
@@ -63,7 +63,25 @@ class Task:
     cost: float = 0.005
     # Whether it changes policies, catalogues or keys.
     changes: bool = False
-    steps: Iterator[None] | None = None
+    steps: Generator[None, None, Any] | None = None
+
+    def advance(self, journal: Journal) -> Any:
+        """Carry out the task, or the next of its steps; return the task itself while there are more."""
+        if self.steps is None:
+            result = self.action(journal)
+            if not isinstance(result, Generator):
+                return result
+            self.steps = result
+        try:
+            next(self.steps)
+        except StopIteration as end:
+            return end.value
+        return self
+
+    def close(self) -> None:
+        """Give up the steps that are left; what the others have written is removed later."""
+        if self.steps is not None:
+            self.steps.close()
 
 
 PolicyCommand = DecideCommand | RewardCommand

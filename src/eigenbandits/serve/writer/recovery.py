@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -17,10 +17,13 @@ from eigenbandits.serve.storage.base import Database
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
 _MAGIC = b"eigenbandits-snapshot-1\n"
+# A service that was off for longer than this many seconds, by the wall clock, gives pending decisions a new time to
+# live: either nobody could have sent their rewards, or the clock is wrong.
+LONG_PAUSE = 86_400.0
 
 
 def pack_snapshot(spec: PolicySpec, state: dict[str, Any]) -> bytes:
@@ -72,6 +75,19 @@ def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict
             removed = [pair for pair in journal.removed_items(row.id, catalogue.version) if pair[0] < count]
             catalogue.follow(removed, rows, row.version)
         found[row.name] = catalogue
+    return found
+
+
+def resumptions(rows: Sequence[PolicyRow], known: Mapping[int, Resumption], now: float) -> dict[int, Resumption]:
+    """Return up to which number each policy's decisions are from before this run, and whether their times hold."""
+    pause = now - max((row.last_at for row in rows), default=now)
+    if abs(pause) > LONG_PAUSE and not known:
+        message = "the clock is far from where the log ends; pending decisions get a new time to live"
+        log_event(message, logging.WARNING, seconds=round(pause))
+    found = dict(known)
+    for row in rows:
+        if row.id not in found or found[row.id].through > row.number:
+            found[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
     return found
 
 

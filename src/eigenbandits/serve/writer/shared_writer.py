@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import partial
 from typing import Any, cast
 
 from eigenbandits.serve.clock import Clock
@@ -13,7 +12,7 @@ from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Database
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.commands import Command, Task
-from eigenbandits.serve.writer.writer import Writer, advance
+from eigenbandits.serve.writer.writer import Writer
 
 
 class SharedWriter(Writer):
@@ -30,7 +29,7 @@ class SharedWriter(Writer):
     def administer(self, task: Task) -> Any:
         """Run a task, or the next of its steps; one that changes things, on the state of the moment."""
         if not task.changes:
-            return self.write(partial(advance, task))
+            return self.write(task.advance)
         assert self._writing is not None
         self.flush()
         connection = self._writing.connection
@@ -40,7 +39,7 @@ class SharedWriter(Writer):
         try:
             if task.steps is None:
                 self.refresh(self._writing)
-            result = self.write(partial(advance, task))
+            result = self.write(task.advance)
         except BaseException:
             self._end(task)
             raise

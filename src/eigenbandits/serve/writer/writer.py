@@ -7,9 +7,8 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -45,9 +44,6 @@ _SWITCH = 0.0005
 # Seconds without a sign from the database after which the service reports it, and seconds to wait for it at the end.
 _QUIET, _PATIENCE = 5.0, 60.0
 _STARTING, _STOPPING = "the service is starting", "the service is shutting down"
-# A service that was off for longer than this many seconds, by the wall clock, gives pending decisions a new time to
-# live: either nobody could have sent their rewards, or the clock is wrong.
-LONG_PAUSE = 86_400.0
 
 
 class Writer:
@@ -113,7 +109,7 @@ class Writer:
 
     def administer(self, task: Task) -> Any:
         """Run a task, or the next of its steps, in a transaction of its own; return the task while there are more."""
-        return self.write(partial(advance, task))
+        return self.write(task.advance)
 
     def clean(self, journal: Journal) -> None:
         """Take up the deletions and uploads that were cut off."""
@@ -228,7 +224,7 @@ class Writer:
         while commands := self._take():
             for command in commands:
                 if isinstance(command, Task):
-                    _close(command)
+                    command.close()
             reject(commands, unavailable(reason))
 
     def _close(self) -> None:
@@ -265,7 +261,8 @@ class Writer:
         self._opened.set()
         # Before the catalogues, which then hold every item that a decision names.
         rows = journal.policies()
-        self._resume(rows)
+        before = self._resumed if self.loaded.is_set() else {}
+        self._resumed = recovery.resumptions(rows, before, self.clock.now())
         self.registry.catalogues = {one.name: one for one in recovery.load_catalogues(journal)}
         known = {id_: one for id_, one in self.registry.policies.items() if not one.dirty}
         current = [known[row.id] for row in rows if row.id in known and known[row.id].head.position == row.position]
@@ -283,19 +280,6 @@ class Writer:
             self.metrics.ready.set(1)
             log_event("ready", policies=len(self.registry.policies))
         self.loaded.set()
-
-    def _resume(self, rows: Sequence[PolicyRow]) -> None:
-        """Note up to which number each policy's decisions are from before this run, and whether their times hold."""
-        now = self.clock.now()
-        pause = now - max((row.last_at for row in rows), default=now)
-        known = {id_: one for id_, one in self._resumed.items() if self.loaded.is_set()}
-        if abs(pause) > LONG_PAUSE and not known:
-            message = "the clock is far from where the log ends; pending decisions get a new time to live"
-            log_event(message, logging.WARNING, seconds=round(pause))
-        for row in rows:
-            before = known.get(row.id)
-            if before is None or before.through > row.number:
-                self._resumed[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
 
     def _connect(self) -> None:
         """Connect, and become the one writer."""
@@ -371,7 +355,7 @@ class Writer:
         commands = self._queue.take(wait, _LARGEST_BATCH, budget)
         for command in commands:
             if isinstance(command, Task) and command.steps is not None and command.future.done():
-                _close(command)
+                command.close()
         return [command for command in commands if not command.future.done()]
 
     def _apply(self, commands: Sequence[Command]) -> None:
@@ -399,7 +383,7 @@ class Writer:
                 self._queue.put([task])
                 return
         except StorageError:
-            _close(task)
+            task.close()
             raise
         except Refusal as refusal:
             result = refusal
@@ -476,23 +460,3 @@ class Writer:
         wanted = {hosted.id for hosted in touched}
         fresh = self._load([row for row in self._reading.policies() if row.id in wanted])
         self.registry.publish([one for one in self.registry.policies.values() if one.id not in wanted] + fresh)
-
-
-def advance(task: Task, journal: Journal) -> Any:
-    """Carry out a task or the next of its steps; return the task itself while there are more."""
-    if task.steps is None:
-        result = task.action(journal)
-        if not isinstance(result, Iterator):
-            return result
-        task.steps = result
-    try:
-        next(task.steps)
-    except StopIteration as end:
-        return end.value
-    return task
-
-
-def _close(task: Task) -> None:
-    """Give up a task of which some steps have been carried out; what they have written is removed later."""
-    if isinstance(task.steps, Generator):
-        task.steps.close()
