@@ -98,3 +98,22 @@ def test_where_there_is_a_subspace_pslb_needs_less_than_oful():
     }
     assert regrets["auto"] < 0.67 * regrets["oful"]
     assert regrets["told"] < 0.67 * regrets["oful"]
+
+
+class Impatient(eb.OFUL):
+    """A named algorithm with a constructor of its own, as users write them."""
+
+    def __init__(self, *, patience: int, noise: float = 0.5, seed: int | None = None) -> None:
+        super().__init__(noise=noise, seed=seed)
+        self.patience = patience
+
+
+def test_a_subclass_may_have_a_constructor_of_its_own(tmp_path):
+    policy = Impatient(patience=3, seed=1)
+    assert policy.params() == {"patience": 3, "noise": 0.5, "seed": 1}
+    policy.learn(policy.choose(np.eye(3)), 1.0)
+    policy.save(tmp_path / "policy.eb")
+    loaded = eb.load(tmp_path / "policy.eb")
+    assert isinstance(loaded, Impatient)
+    assert loaded.clone().params() == policy.params()
+    assert loaded.choose(np.eye(3)).upper == policy.choose(np.eye(3)).upper

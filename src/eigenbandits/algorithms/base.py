@@ -34,7 +34,9 @@ class Algorithm(Policy):
     def __post_init__(self, *words: str) -> None:
         """Compose the policy of its parts."""
         kept = {field.name for field in fields(self)}
-        names = (name for name in inspect.signature(type(self)).parameters if name not in kept)
+        # The class whose constructor dataclasses wrote: a subclass may have one of its own.
+        declared = next(kind for kind in type(self).__mro__ if "__dataclass_fields__" in vars(kind))
+        names = (name for name in inspect.signature(declared).parameters if name not in kept)
         self.words = dict(zip(names, words, strict=True))
         self._compose(*self.parts(), center=self.center, seed=self.seed, dtype=self.dtype, prior=self.prior)
 
@@ -49,7 +51,8 @@ class Algorithm(Policy):
         """
         arguments = inspect.signature(type(self)).parameters
         declared = dict.fromkeys(name for kind in type(self).__mro__ for name in inspect.get_annotations(kind))
-        names = sorted(declared.keys() & arguments, key=list(declared).index)
+        order = list(declared | dict.fromkeys(arguments))
+        names = sorted(arguments, key=order.index)
         names.sort(key=lambda name: arguments[name].default is not inspect.Parameter.empty)
         return {name: self.words[name] if name in self.words else getattr(self, name) for name in names}
 
