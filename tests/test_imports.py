@@ -16,7 +16,19 @@ ROOT = Path(str(eigenbandits.__file__)).parent
 COMMON = {"inputs", "conversion", "component", "extras", "explanation"}
 KERNEL = COMMON | {"theory", "linalg", "merging", "translation"}
 CORE = KERNEL | {
-    *("centering", "scoring", "layout", "diagnostics", "subspace", "belief", "rules", "decision", "lists", "policy"),
+    *(
+        "centering",
+        "scoring",
+        "layout",
+        "choosing",
+        "diagnostics",
+        "subspace",
+        "belief",
+        "rules",
+        "decision",
+        "lists",
+        "policy",
+    ),
     *("files", "algorithms", "features"),
 }
 DATA = {"environments", "offpolicy", "fitting", "testing"}
@@ -35,6 +47,7 @@ ALLOWED = {
     "scoring": COMMON,
     "decision": COMMON,
     "layout": KERNEL | {"centering", "scoring", "decision", "subspace", "belief"},
+    "choosing": KERNEL | {"layout", "decision", "lists", "belief", "rules"},
     "diagnostics": COMMON,
     "features": COMMON,
     "carryover": KERNEL | {"belief", "centering", "scoring", "replicas", "policy"},

@@ -217,12 +217,3 @@ def test_a_fading_sample_keeps_the_latest_in_order():
     assert new.weights() == pytest.approx([0.5**0.25, 1.0])
     new.add(np.array([6.0]), 6.0)
     assert new.rewards.tolist() == [6.0, 5.0]
-
-
-def test_states_without_an_encoder_are_read():
-    policy, other = eb.EigenUCB(seed=0), eb.EigenUCB(seed=0)
-    policy.learn_many(items(30), rewards_of(items(30)))
-    state = policy.state()
-    del state["encoder"], state["belief"]["sample"]["drawn"]
-    other.restore(state)
-    assert to_bytes(other) == to_bytes(policy)
