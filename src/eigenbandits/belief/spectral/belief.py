@@ -114,10 +114,6 @@ class Spectral(Ambient):
         """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
         return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned; older files know of no repetitions."""
-        super().restore({"repeats": Repeats().state()} | state)
-
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Set up the sums; the posterior follows with the first frame."""
         self.members = np.zeros((len(SHAPES), dim))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +42,6 @@ class Sample(Component):
         self.stride = 1
         # Whether rows were drawn by `translate`, so that the sums know more.
         self.drawn = False
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned; in older files no row was drawn."""
-        super().restore({"drawn": False} | state)
 
     def start(self, dim: int, size: int) -> None:
         """Set up the room for so many rewards, or one fewer, so that their number is even."""
