@@ -206,7 +206,10 @@
         ? "The vectors have not shown enough yet: ε is 1, and PSLB chooses as OFUL would."
         : `${(t * settings.arms).toLocaleString("en-US")} vectors have shown the subspace up to ${run.truth[t - 1].toFixed(2)} (PSLB assumes at most ${known.toFixed(2)}).`;
     const order = POLICIES.map(([policy]) => policy).sort((a, b) => regret(a) - regret(b));
-    find("story").textContent = `${subspace} So far ${order[0]} has lost least, ${regret(order[0]).toFixed(1)}; ${order[2]} has lost ${regret(order[2]).toFixed(1)}.`;
+    const [least, most] = [regret(order[0]).toFixed(1), regret(order[2]).toFixed(1)];
+    const lost =
+      least === most ? `So far all three have lost ${least}.` : `So far ${order[0]} has lost least, ${least}; ${order[2]} has lost ${most}.`;
+    find("story").textContent = `${subspace} ${lost}`;
     const best = Math.max(...now.values);
     find("table").replaceChildren(
       ...POLICIES.map(([policy, , told, sign]) => {
