@@ -257,3 +257,23 @@ def test_the_learner_decides_nothing(tmp_path):
         create(a)
         until(lambda: writer(learner).registry.policies)
         assert code(learner.post("/v1/policies/p/decide", json={"actions": SET})) == (421, "not_a_decider")
+
+
+@pytest.mark.parametrize("role", [Decider, Learner])
+def test_a_holdout_is_refused_by_the_roles_even_though_their_settings_name_no_deciders(place, role):
+    with fleet(place) as (decider, _, learner):
+        client = decider if role is Decider else learner
+        assert writer(client).settings.deciders == 0
+        refused = sent(client, "POST", "/v1/policies", {"name": "p", "holdout": 0.1})
+        assert code(refused) == (409, "not_with_deciders")
+        assert sent(client, "GET", "/v1/policies").json() == {"policies": []}
+
+
+def test_an_edit_at_one_decider_reaches_the_learner_and_the_other(place):
+    with fleet(place) as (a, b, _):
+        create(a, time_to_live=1000.0)
+        decide(b)
+        until(lambda: counts(a)["decisions"] == 1)
+        assert sent(a, "PATCH", "/v1/policies/p", {"time_to_live": 0.1, "default_reward": 0.5}).status_code == 200
+        until(lambda: sent(b, "GET", "/v1/policies/p").json()["time_to_live"] == 0.1)
+        until(lambda: counts(a)["defaults"] == 1)

@@ -52,7 +52,7 @@ def test_paths(tmp_path):
 
         document = httpx.get(server.url + "/openapi.json").json()
     there = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    told = set(re.findall(r"`(GET|POST|PUT|DELETE) (/[^`?]*)", section("Paths")))
+    told = set(re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`?]*)", section("Paths")))
     renamed = {("DELETE", "/v1/catalogues/{name}/items/{id}"): ("DELETE", "/v1/catalogues/{name}/items/{item}")}
     assert {renamed.get(one, one) for one in told} - {("GET", "/")} == there
 
@@ -62,7 +62,9 @@ def test_scopes(tmp_path):
     scopes = {(endpoint.method, re.sub(r":\w+}", "}", endpoint.path)): endpoint.scope for endpoint in table}
     words = {"none": OPEN, "any": ANY_KEY}
     for line in section("Paths").splitlines():
-        for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[^`?]*)", line.split("|")[1] if "|" in line else ""):
+        for method, path in re.findall(
+            r"`(GET|POST|PUT|PATCH|DELETE) (/[^`?]*)", line.split("|")[1] if "|" in line else ""
+        ):
             said = line.split("|")[2].strip()
             assert scopes[method, path.replace("items/{id}", "items/{item}")] == words.get(said, said), line
 

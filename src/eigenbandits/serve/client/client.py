@@ -124,6 +124,13 @@ class Client:
         """Return one policy."""
         return self._ask("GET", _policy(name))
 
+    def edit_policy(self, name: str, **changes: float | None) -> Body:
+        """Change `time_to_live`, `default_reward`, `least_reward` or `largest_reward`; None removes one.
+
+        The others stay as they are. What is changed holds for decisions that wait for their reward now, too.
+        """
+        return self._ask("PATCH", _policy(name), changes)
+
     def delete_policy(self, name: str) -> None:
         """Delete a policy with its log."""
         self._transport.send("DELETE", _policy(name), again=False)

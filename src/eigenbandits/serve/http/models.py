@@ -24,6 +24,7 @@ Matrix = Annotated[
     Field(description="Vectors of equal length, or base64 of little-endian float32, one vector after the other."),
 ]
 Ids = Annotated[list[str], Field(min_length=1)]
+TimeToLive = Annotated[float | None, Field(strict=True, gt=0, le=1e10, allow_inf_nan=False)]
 Dim = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
 
 
@@ -41,7 +42,7 @@ class NewPolicy(Body):
     parameters: Annotated[dict[str, Value | dict[str, Finite]], Field(examples=[{"seed": 0}])] = {}
     catalogue: Name | None = None
     dim: Dim | None = None
-    time_to_live: Annotated[float | None, Field(strict=True, gt=0, le=1e10, allow_inf_nan=False)] = None
+    time_to_live: TimeToLive = None
     default_reward: Finite | None = None
     learn_at: Literal["reward", "time_to_live"] = "reward"
     least_reward: Finite | None = None
@@ -51,6 +52,15 @@ class NewPolicy(Body):
     observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
     observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
     keep_sets: StrictBool = True
+
+
+class PolicyChanges(Body):
+    """Settings of a policy to change; those that are not sent stay as they are, and null removes one."""
+
+    time_to_live: TimeToLive = None
+    default_reward: Finite | None = None
+    least_reward: Finite | None = None
+    largest_reward: Finite | None = None
 
 
 class Latency(BaseModel):

@@ -1,4 +1,4 @@
-"""Policies: create, list, inspect, export and delete them."""
+"""Policies: create, edit, list, inspect, export and delete them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PolicyHandlers:
         spec = PolicySpec(**given, parameters=body.parameters)
         # Wrong parameters are refused here, before they reach the writer.
         spec.check()
-        if spec.holdout and self._gateway.settings.deciders:
+        if spec.holdout and not self._writer.takes_holdout:
             raise Refusal(409, "not_with_deciders", "Deciders take no holdout; run the service without --deciders.")
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
@@ -52,6 +52,11 @@ class PolicyHandlers:
     async def get_policy(self, name: str) -> models.PolicyInfo:
         """Return one policy."""
         return self._info(self._gateway.policy(name).summary())
+
+    async def edit_policy(self, name: str, body: models.PolicyChanges) -> models.PolicyInfo:
+        """Change the time to live, the default reward or the bounds of rewards, also for decisions that wait now."""
+        changes = body.model_dump(include=body.model_fields_set)
+        return self._info(await self._gateway.write(self._gateway.administration.edit_policy, name, changes))
 
     async def delete_policy(self, name: str) -> None:
         """Delete a policy and its log."""

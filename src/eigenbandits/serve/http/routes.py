@@ -38,6 +38,8 @@ def routes(gateway: Gateway) -> list[Endpoint]:
                  m.PolicyInfo, body=m.NewPolicy, statuses=(201, 200), errors=(404, 409)),
         Endpoint("GET", "/v1/policies", ANY_KEY, policies.list_policies, m.Policies),
         Endpoint("GET", "/v1/policies/{name}", ANY_KEY, policies.get_policy, m.PolicyInfo, errors=(404,)),
+        Endpoint("PATCH", "/v1/policies/{name}", "admin", policies.edit_policy,
+                 m.PolicyInfo, body=m.PolicyChanges, errors=(404,)),
         Endpoint("DELETE", "/v1/policies/{name}", "admin", policies.delete_policy, statuses=(204,), errors=(404,)),
         Endpoint("GET", "/v1/policies/{name}/diagnostics", ANY_KEY, policies.get_diagnostics,
                  m.Diagnostics, errors=(404,)),

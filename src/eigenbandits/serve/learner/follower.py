@@ -145,8 +145,13 @@ class Follower:
             if lane not in ahead:
                 self._learner.write(partial(_drop_lane, lane=lane))
 
+    def look_again(self, policy: int) -> None:
+        """Forget when the next decisions of a policy may expire."""
+        self._expiry = {key: moment for key, moment in self._expiry.items() if key[0] != policy}
+
     def forget(self, policy: int) -> None:
         """Drop what is known about a policy that was deleted."""
+        self.look_again(policy)
         self._cursors = {key: row for key, row in self._cursors.items() if key[0] != policy}
 
 

@@ -85,6 +85,10 @@ class Learner(SharedWriter):
         self._reading = Journal(self.database.connect())
         self._committer.start(self._writing)
 
+    def look_again(self, policy: int) -> None:
+        """Look again when the decisions of a policy are over, after its time to live has changed."""
+        self.follower.look_again(policy)
+
     def refresh(self, journal: Journal) -> None:
         """Take over policies and catalogues that other processes have created, changed or deleted."""
         rows = journal.policies()
@@ -95,6 +99,7 @@ class Learner(SharedWriter):
         for row in rows:
             if row.id in known and known[row.id].head.spec != row.spec:
                 known[row.id].head.spec, known[row.id].spec = row.spec, PolicySpec.from_text(row.spec)
+                self.look_again(row.id)
         fresh = self._load([row for row in rows if row.id not in known and row.id not in broken])
         gone = [hosted for id_, hosted in known.items() if id_ not in ids]
         for name in [name for name, one in self.registry.broken.items() if one.id not in ids]:

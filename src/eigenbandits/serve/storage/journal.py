@@ -50,6 +50,10 @@ class Journal:
         """Return every policy."""
         return self._rows(schema.POLICIES, "ORDER BY id")
 
+    def change_spec(self, id_: int, spec: str) -> None:
+        """Replace the settings of a policy."""
+        self.connection.execute("UPDATE policies SET spec = ? WHERE id = ?", (spec, id_))
+
     def drop_policy(self, id_: int) -> None:
         """Delete a policy; everything that belongs to it becomes garbage."""
         self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))

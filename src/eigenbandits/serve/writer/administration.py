@@ -1,9 +1,10 @@
-"""Administration: the tasks that create and delete policies, catalogues, items and keys."""
+"""Administration: the tasks that create, change and delete policies, catalogues, items and keys."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -64,6 +65,20 @@ class Administration:
         def publish() -> tuple[dict[str, Any], bool]:
             registry.publish([*registry.policies.values(), hosted])
             return hosted.summary(), True
+
+        return publish
+
+    def edit_policy(self, journal: Journal, name: str, changes: Mapping[str, Any]) -> Publish:
+        """Change settings that the state of a policy does not depend on; the result is its summary."""
+        hosted = self._registry.policy(name)
+        spec = dataclasses.replace(hosted.spec, **changes)
+        spec.check()
+        journal.change_spec(hosted.id, spec.to_text())
+
+        def publish() -> dict[str, Any]:
+            hosted.spec, hosted.head.spec = spec, spec.to_text()
+            self._writer.look_again(hosted.id)
+            return hosted.summary()
 
         return publish
 

@@ -97,6 +97,10 @@ class Maintenance:
         for known in (self._taken, self._stored, self._expiry):
             known.pop(policy, None)
 
+    def look_again(self, policy: int) -> None:
+        """Forget when the next decision of a policy may expire."""
+        self._expiry.pop(policy, None)
+
     def _due(self, duty: str, now: float) -> bool:
         if now < self._next[duty]:
             return False

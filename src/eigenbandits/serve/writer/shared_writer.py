@@ -18,6 +18,8 @@ from eigenbandits.serve.writer.writer import Writer
 class SharedWriter(Writer):
     """Takes over what others have changed before it changes policies or catalogues, and keeps them from doing so."""
 
+    takes_holdout = False
+
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
         super().__init__(settings, database, clock)
         # Tasks of several steps that have begun, beside the one that is being carried out.

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import methodcaller
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from eigenbandits.serve.clock import Clock
-from eigenbandits.serve.errors import InUseError, PolicyError, Refusal, ReplayError, StorageError, internal, unavailable
+from eigenbandits.serve.errors import InUseError, PolicyError, ReplayError, StorageError, unavailable
 from eigenbandits.serve.keys import KeyRing
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
@@ -27,15 +25,15 @@ from eigenbandits.serve.storage.schema import PolicyRow, new_epoch
 from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.command_queue import CommandQueue
-from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
+from eigenbandits.serve.writer.command_loop import CommandLoop
+from eigenbandits.serve.writer.commands import Task, reject
 from eigenbandits.serve.writer.committer import NO_STORAGE, Committer
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.maintenance import Maintenance
 from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
 
-# Commands in one batch, and the seconds that they may take together by estimate; more wait for the next one.
-_LARGEST_BATCH, BUDGET = 256, 0.02
+# The seconds that the commands of one batch may take together by estimate; more wait for the next one.
+BUDGET = 0.02
 # Seconds between two rounds of maintenance without traffic, and between two attempts to reach a lost database.
 _TICK, _RETRY = 0.2, 0.5
 # How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer and the
@@ -46,7 +44,7 @@ _QUIET, _PATIENCE = 5.0, 60.0
 _STARTING, _STOPPING = "the service is starting", "the service is shutting down"
 
 
-class Writer:
+class Writer(CommandLoop):
     """Takes commands from its queue, applies them to the policies in batches, and has them committed.
 
     A second thread commits: while one batch is on its way to the disk, the next is chosen and learned. Batches are
@@ -67,12 +65,16 @@ class Writer:
         The epoch of decisions that are made now; see `storage.schema.DecisionRow`.
     loaded
         Set once the policies have been loaded, or that has failed.
+    takes_holdout
+        Whether a baseline can make some of the decisions.
     """
 
+    takes_holdout = True
+
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+        super().__init__(Metrics())
         self.settings = settings
         self.database = database
-        self.metrics = Metrics()
         self.clock = clock if clock is not None else Clock()
         self.registry = Registry(KeyRing(may_be_open=settings.loopback))
         self.background = ThreadPoolExecutor(1, thread_name_prefix="background")
@@ -84,7 +86,6 @@ class Writer:
         # Seconds to wait for commands before the next round of maintenance.
         self.tick = _TICK
         self._last_step = time.monotonic()
-        self._queue = CommandQueue()
         self._stopping = threading.Event()
         self._opened = threading.Event()
         self._reading: Journal | None = None
@@ -145,10 +146,6 @@ class Writer:
             raise unavailable(reason)
         if self._queue.waiting(policy) + submitting >= self.settings.max_waiting:
             raise unavailable("too many requests are waiting")
-
-    def submit(self, *commands: Command) -> None:
-        """Put commands into the queue."""
-        self._queue.put(commands)
 
     # Start and stop
 
@@ -219,13 +216,6 @@ class Writer:
             self._stopping.wait(_RETRY)
         # Those that were submitted before the state had changed.
         self._reject_waiting(NO_STORAGE)
-
-    def _reject_waiting(self, reason: str) -> None:
-        while commands := self._take():
-            for command in commands:
-                if isinstance(command, Task):
-                    command.close()
-            reject(commands, unavailable(reason))
 
     def _close(self) -> None:
         for batch in self._committer.abort():
@@ -319,6 +309,10 @@ class Writer:
         self._maintenance.forget(policy)
         self.metrics.forget(name)
 
+    def look_again(self, policy: int) -> None:
+        """Look again when the decisions of a policy are over, after its time to live has changed."""
+        self._maintenance.look_again(policy)
+
     def discard(self, kind: str, id_: int) -> None:
         """Have the rows of a policy or a catalogue that was deleted removed, some at a time."""
         self._maintenance.garbage.append((kind, id_))
@@ -349,65 +343,6 @@ class Writer:
             self._committer.readmit(damaged)
         assert self._reading is not None
         self._maintenance.run(self._reading)
-
-    def _take(self, wait: float = 0.0, budget: float = math.inf) -> list[Command]:
-        """Return waiting commands, without those whose callers have given up."""
-        commands = self._queue.take(wait, _LARGEST_BATCH, budget)
-        for command in commands:
-            if isinstance(command, Task) and command.steps is not None and command.future.done():
-                command.close()
-        return [command for command in commands if not command.future.done()]
-
-    def _apply(self, commands: Sequence[Command]) -> None:
-        """Apply commands in their order; a task separates the batches before and after it."""
-        gathered: list[PolicyCommand] = []
-        try:
-            for command in commands:
-                if isinstance(command, Task):
-                    self._apply_batch(gathered)
-                    gathered = []
-                    self._apply_task(command)
-                else:
-                    gathered.append(command)
-            self._apply_batch(gathered)
-        except Exception:
-            # Commands that have a result already keep it.
-            reject(commands, unavailable(NO_STORAGE))
-            raise
-
-    def _apply_task(self, task: Task) -> None:
-        try:
-            result = self.administer(task)
-            if task.steps is not None and result is task:
-                # The rest follows after commands that are waiting.
-                self._queue.put([task])
-                return
-        except StorageError:
-            task.close()
-            raise
-        except Refusal as refusal:
-            result = refusal
-        except Exception:
-            log_event("task failed", logging.ERROR, trace=True)
-            result = internal()
-        # A task changes memory in the function that it returns, which is called once the transaction is on disk.
-        resolve([(task, result() if callable(result) else result)])
-
-    def _apply_batch(self, commands: list[PolicyCommand]) -> None:
-        while commands:
-            failure = self.transact(methodcaller("apply", commands))
-            if failure is None:
-                decides = sum(isinstance(command, DecideCommand) for command in commands)
-                self.metrics.count_batch("decide", decides)
-                self.metrics.count_batch("reward", len(commands) - decides)
-                return
-            commands = [command for command in commands if command not in failure.commands]
-            if len(failure.commands) == 1:
-                reject(failure.commands, failure.refusal)
-            else:
-                # One of them is to blame; the others must not suffer for it.
-                for command in failure.commands:
-                    self._apply_batch([command])
 
     # For maintenance and tasks
 
