@@ -107,11 +107,8 @@ class Budgeted(Policy):
         self.pacer = Pacer(self.budget, horizon)
         self.costs = CostEstimate(policy.belief.evidence)
         self.paced = Paced(policy.rule, self.pacer, self.costs, "uppers" in policy.belief.offers)
-        # The parts of the policy become parts of this one, with all that they have learned.
-        self.dtype = policy.dtype
-        self.centering, self.scoring, self.encoder = policy.centering, policy.scoring, policy.encoder
-        self.subspace, self.belief = policy.subspace, policy.belief
-        self.rule, self.rng, self.dim, self.round = self.paced, policy.rng, policy.dim, policy.round
+        self._adopt(policy)
+        self.rule, self.rng, self.round = self.paced, policy.rng, policy.round
         if self.dim is not None:
             self.costs.start(self.lifted_dim)
 

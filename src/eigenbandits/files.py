@@ -8,7 +8,7 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -25,34 +25,46 @@ if TYPE_CHECKING:
 
 FORMAT = "eigenbandits-policy"
 VERSION = 4
+Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def to_bytes(policy: Policy) -> bytes:
     """Return the policy as the bytes of a file: a zip of plain arrays (.npz) and a JSON header."""
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    arrays: Arrays = {}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "policy": encode(policy, arrays),
         "state": encode(policy.state(), arrays),
     }
+    return pack(header, arrays)
+
+
+def pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Return a header and arrays as the bytes of one .npz file; a header has a "format" and a "version"."""
     text = json.dumps(header, sort_keys=True).encode()
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **arrays)
     return buffer.getvalue()
 
 
-def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
-    """Return the policy that `to_bytes` wrote."""
+def unpack(content: bytes, name: str, kind: str, what: str) -> tuple[dict[str, Any], Arrays, int]:
+    """Return the header, the arrays and the version that `pack` packed, of the format `kind`, or refuse them."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
-        if header["format"] != FORMAT:
+        if header["format"] != kind:
             raise KeyError(header["format"])
         version = int(header["version"])
     except Exception as error:  # damage makes the readers of zip files and of arrays raise nearly anything
-        raise ValueError(f"{name} is not a saved policy, or is cut short or damaged.") from error
+        raise ValueError(f"{name} is not a saved {what}, or is cut short or damaged.") from error
+    return header, arrays, version
+
+
+def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
+    """Return the policy that `to_bytes` wrote."""
+    header, arrays, version = unpack(content, name, FORMAT, "policy")
     if version > VERSION:
         raise ValueError(
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."

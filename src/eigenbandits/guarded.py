@@ -95,11 +95,8 @@ class Guarded(Policy):
         self.baseline, self.baseline_policy = _as_baseline(baseline)
         self.bounds = WholeSet(noise, theta_bound, delta)
         self.guard = Guard(policy.rule, self.bounds, alpha, value, shadow)
-        # The parts of the policy become parts of this one, with all that they have learned.
-        self.dtype = policy.dtype
-        self.centering, self.scoring, self.encoder = policy.centering, policy.scoring, policy.encoder
-        self.subspace, self.belief = policy.subspace, policy.belief
-        self.rule, self.rng, self.dim, self.round = self.guard, policy.rng, policy.dim, policy.round
+        self._adopt(policy)
+        self.rule, self.rng, self.round = self.guard, policy.rng, policy.round
         if self.dim is not None:
             self.guard.start(self.dim)
 

@@ -33,6 +33,12 @@ class Layout(Component):
     belief: Belief
     encoder: Encoder
 
+    def _adopt(self, other: Layout) -> None:
+        """Make the parts of another layout its own, with everything that they have learned."""
+        self.dim, self.dtype = other.dim, other.dtype
+        self.centering, self.scoring, self.encoder = other.centering, other.scoring, other.encoder
+        self.subspace, self.belief = other.subspace, other.belief
+
     def _read(self, vectors: Any, dim: int | None = None, what: str = "actions") -> Array:
         """Return vectors (n, d) once they are known to be of the right kind, and of the right encoder."""
         array = inputs.as_actions(vectors, self.dim if dim is None else dim, what=what, dtype=self.dtype)

@@ -16,10 +16,10 @@ def command(
     run: Runner,
     rate: Annotated[int, typer.Option(help="Decisions per second.", min=1)] = 100,
     age: Annotated[list[float] | None, typer.Option(help="Seconds between two publications.", min=0.0)] = None,
-    seeds: Annotated[int, typer.Option(help="Number of runs, each with its own seed.", min=1)] = 5,
+    seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,
-    rounds: Annotated[int, typer.Option(help="Rounds of each run.", min=1)] = 6000,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.", show_default="results/belief-age")] = None,
+    rounds: options.Rounds = 6000,
+    out: options.Out = Path("results/belief-age"),
 ) -> None:
     """Run EigenUCB and EigenTS with a belief that is published every 0 (the newest), 1 and 10 seconds.
 

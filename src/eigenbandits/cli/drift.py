@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -15,10 +14,10 @@ from eigenbandits.extras import need
 @runs_experiments
 def command(
     run: Runner,
-    seeds: Annotated[int, typer.Option(help="Number of runs, each with its own seed.", min=1)] = 5,
+    seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,
-    rounds: Annotated[int, typer.Option(help="Rounds of each run.", min=1)] = 4000,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.", show_default="results/drift")] = None,
+    rounds: options.Rounds = 4000,
+    out: options.Out = Path("results/drift"),
 ) -> None:
     """Run EigenUCB with several half-lives where labels are permuted, tastes reverse or turn, or nothing does.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,10 @@ class Model:
 
 
 def runs_experiments(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command with parameters ``run: Runner`` and ``model: Model`` the options of both."""
+    """Give a command the options of its parameter ``run: Runner``, and of any other that is a dataclass."""
     own = inspect.signature(command, eval_str=True).parameters
-    groups = {one.name: one.annotation for one in own.values() if one.annotation in (Runner, Model)}
+    kinds: dict[str, Any] = {one.name: one.annotation for one in own.values()}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
     parameters = [
         one.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +19,26 @@ Problems = Annotated[
 Dim = Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)]
 
 
+@dataclass(frozen=True)
+class Texts:
+    """The options of the labeled texts."""
+
+    data: options.Data = None
+    problems: Problems = None
+    dim: Dim = 512
+
+    def environments(self) -> dict[str, Any]:
+        """Return those that there are, by name."""
+        from eigenbandits.lab.studies.scorer import available_texts
+
+        with options.failures(LabError):
+            return available_texts(self.data, options.names(self.problems), self.dim)
+
+
 @runs_experiments
 def command(
     run: Runner,
-    data: options.Data = None,
-    problems: Problems = None,
-    dim: Dim = 512,
+    texts: Texts,
     rounds: options.Rounds = 3000,
     seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,
@@ -35,9 +50,8 @@ def command(
     """
     from eigenbandits.lab.studies import scorer
 
-    with options.failures(LabError):
-        environments = scorer.available_texts(data, options.names(problems), dim)
+    environments = texts.environments()
     with options.refusals():
         experiment = scorer.experiment(environments, rounds, seeds, first_seed)
     results = run(experiment, out)
-    typer.echo(f"{seeds} seeds of {rounds:,} rounds, d = {dim}\n\n{scorer.report(scorer.compare(results))}")
+    typer.echo(f"{seeds} seeds of {rounds:,} rounds, d = {texts.dim}\n\n{scorer.report(scorer.compare(results))}")

@@ -8,16 +8,13 @@ import typer
 
 from eigenbandits.cli import options
 from eigenbandits.cli.runner import Runner, runs_experiments
-from eigenbandits.cli.scorer import Dim, Problems
-from eigenbandits.lab.errors import LabError
+from eigenbandits.cli.scorer import Texts
 
 
 @runs_experiments
 def command(
     run: Runner,
-    data: options.Data = None,
-    problems: Problems = None,
-    dim: Dim = 512,
+    texts: Texts,
     rounds: options.Rounds = 3000,
     seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,
@@ -27,11 +24,10 @@ def command(
 
     Reads files txt_NAME.npz in the folder problems of the data.
     """
-    from eigenbandits.lab.studies import scorer, translate
+    from eigenbandits.lab.studies import translate
 
-    with options.failures(LabError):
-        environments = scorer.available_texts(data, options.names(problems), dim)
+    environments = texts.environments()
     with options.refusals():
         experiment = translate.experiment(environments, rounds, seeds, first_seed)
     results = run(experiment, out)
-    typer.echo(f"{seeds} seeds of {rounds:,} rounds, d = {dim}\n\n{translate.report(results)}")
+    typer.echo(f"{seeds} seeds of {rounds:,} rounds, d = {texts.dim}\n\n{translate.report(results)}")

@@ -12,10 +12,10 @@ from eigenbandits import files
 from eigenbandits.algorithms import EigenUCB
 from eigenbandits.budgeted import Budgeted
 from eigenbandits.decision import Decision
+from eigenbandits.files import Arrays
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
 from eigenbandits.router.changes import ChangeDetector
-from eigenbandits.router.files import Arrays
 
 Array = NDArray[np.float64]
 

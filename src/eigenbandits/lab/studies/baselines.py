@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eigenbandits.algorithms import PSLB, EigenUCB
+from eigenbandits.algorithms.base import Algorithm, Parts
 from eigenbandits.belief import Ambient, Projected
 from eigenbandits.decision import Decision
 from eigenbandits.environments import Instance
 from eigenbandits.inputs import Array
 from eigenbandits.lists import ListDecision
-from eigenbandits.policy import Policy
 from eigenbandits.rules import Optimism
 from eigenbandits.subspace import PCA, Known, Whole
 from eigenbandits.subspace.error import subspace_distance
@@ -44,8 +45,9 @@ class TrueErrorPCA(PCA):
         return min(1.0, subspace_distance(self.directions, self.truth))
 
 
-class _Informed(Policy):
-    """Base of the policies here: `reveal` composes the policy once the problem is known.
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Informed(Algorithm):
+    """Base of the policies here: `reveal` composes the policy again once the problem is known.
 
     Parameters
     ----------
@@ -53,12 +55,24 @@ class _Informed(Policy):
         As for `PSLB`.
     """
 
-    def __init__(self, *, noise: float, seed: int | None = None) -> None:
-        self.noise = noise
-        self.seed = seed
-        self._compose(Whole(), Ambient(noise), Optimism(), seed=seed)
+    noise: float
+    instance: Instance | None = field(init=False, default=None)
+
+    def reveal(self, instance: Instance) -> None:
+        """Compose the policy of the parts that follow from the instance."""
+        self.instance = instance
+        self.__post_init__()
+
+    def parts(self) -> Parts:
+        """Return the parts that follow from the instance; before it is known, those of OFUL."""
+        return (Whole(), Ambient(self.noise), Optimism()) if self.instance is None else self.parts_for(self.instance)
+
+    def parts_for(self, instance: Instance) -> Parts:
+        """Return the parts that follow from an instance."""
+        raise NotImplementedError
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class InformedPSLB(_Informed):
     """The paper's PSLB with the inputs it asks for: the true rank, the true projection error and the norm of θ*.
 
@@ -71,7 +85,7 @@ class InformedPSLB(_Informed):
         As for `PSLB`.
     """
 
-    def reveal(self, instance: Instance) -> None:
+    def parts_for(self, instance: Instance) -> Parts:
         """Read the truth from the instance."""
         actions = _first_actions(instance)
         known = instance.basis.shape[1] > 0
@@ -81,10 +95,11 @@ class InformedPSLB(_Informed):
         bound = instance.theta_bound if known else energy**-0.5
         large = float(mean @ mean) > _LARGE_MEAN * energy
         made = PSLB(noise=self.noise, rank=basis.shape[1], theta_bound=bound, ridge=bound**-2, seed=self.seed)
-        center = "mean" if large else "none"
-        self._compose(TrueErrorPCA(basis), made.belief, made.rule, center=center, seed=self.seed)
+        self.center = "mean" if large else "none"
+        return TrueErrorPCA(basis), made.belief, made.rule
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class InformedCertified(_Informed):
     """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* as the bound S.
 
@@ -94,13 +109,14 @@ class InformedCertified(_Informed):
         As for `EigenUCB`.
     """
 
-    def reveal(self, instance: Instance) -> None:
+    def parts_for(self, instance: Instance) -> Parts:
         """Read the bound from the instance."""
         bound = instance.theta_bound
         made = EigenUCB(certified=True, noise=self.noise, theta_bound=bound, center="none", seed=self.seed)
-        self._compose(made.subspace, made.belief, made.rule, seed=self.seed)
+        return made.subspace, made.belief, made.rule
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class InformedBayes(_Informed):
     """Gaussian regression on the true subspace with the true size of θ*, the true noise and the true mean reward.
 
@@ -113,7 +129,7 @@ class InformedBayes(_Informed):
         As for `PSLB`; the noise is read from the instance instead.
     """
 
-    def reveal(self, instance: Instance) -> None:
+    def parts_for(self, instance: Instance) -> Parts:
         """Read the truth from the instance."""
         offered = list(islice(instance.rounds(), _SETS))
         self.level = float(np.mean([round_.values.mean() for round_ in offered]))
@@ -123,13 +139,14 @@ class InformedBayes(_Informed):
         rank = instance.basis.shape[1]
         ridge = noise**2 * rank / float(instance.theta @ instance.theta)
         belief = Projected(noise, ridge=ridge, radius=noise)
-        self._compose(Known(instance.basis, projection_error=0.0), belief, Optimism(), seed=self.seed)
+        return Known(instance.basis, projection_error=0.0), belief, Optimism()
 
     def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
         """Take in a reward, less the mean reward."""
         super().learn(action, reward - self.level, score=score)
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RidgeOFUL(_Informed):
     """OFUL with its log-det radius and the ridge λ = R² d/S² instead of 1, where S is one over the actions' size.
 
@@ -142,12 +159,12 @@ class RidgeOFUL(_Informed):
         As for `OFUL`.
     """
 
-    def reveal(self, instance: Instance) -> None:
+    def parts_for(self, instance: Instance) -> Parts:
         """Read the dimension and the size of the actions from the instance."""
         actions = _first_actions(instance)
         size = math.sqrt(float(np.square(actions - actions.mean(axis=0)).sum(axis=1).mean()))
         ridge = self.noise**2 * actions.shape[1] * size**2
-        self._compose(Whole(), Ambient(self.noise, 1.0 / size, ridge), Optimism(), seed=self.seed)
+        return Whole(), Ambient(self.noise, 1.0 / size, ridge), Optimism()
 
 
 def _first_actions(instance: Instance) -> Array:

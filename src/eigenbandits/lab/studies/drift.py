@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.environments import LowRank, LowRankInstance, Round
+from eigenbandits.environments import LowRank, Round
 from eigenbandits.inputs import Array, one_of, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
@@ -18,6 +18,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import ShippedTable
 from eigenbandits.lab.studies.robustness.criteria import Criterion
+from eigenbandits.lab.studies.wrapped import WrappedInstance
 
 ROUNDS = 4000
 HALF_LIVES = (64, 128, 256, 512, 1024, 2048)
@@ -57,7 +58,7 @@ class DriftingTaste:
         return DriftingTasteInstance(self, seed)
 
 
-class DriftingTasteInstance:
+class DriftingTasteInstance(WrappedInstance):
     """One drawn problem of `DriftingTaste`.
 
     Parameters
@@ -67,15 +68,12 @@ class DriftingTasteInstance:
     """
 
     def __init__(self, environment: DriftingTaste, seed: int) -> None:
+        super().__init__(LowRank(100, 4, 10, perturbation=1.0).instance(seed))
         self.environment = environment
-        self.model: LowRankInstance = LowRank(100, 4, 10, perturbation=1.0).instance(seed)
         theta, basis = self.model.theta, self.model.basis
         other = basis @ np.random.default_rng([seed, 1]).standard_normal(basis.shape[1])
         other -= theta * (theta @ other) / (theta @ theta)
         self.other: Array = other * np.linalg.norm(theta) / np.linalg.norm(other)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
     def theta_at(self, number: int) -> Array:
         """Return θ in a round, the first being 0."""
@@ -118,7 +116,7 @@ class PermutedLabels:
         return PermutedLabelsInstance(self, seed)
 
 
-class PermutedLabelsInstance:
+class PermutedLabelsInstance(WrappedInstance):
     """One order of the rows of `PermutedLabels`.
 
     Parameters
@@ -128,11 +126,8 @@ class PermutedLabelsInstance:
     """
 
     def __init__(self, environment: PermutedLabels, seed: int) -> None:
+        super().__init__(ShippedTable(environment.table).instance(seed))
         self.environment = environment
-        self.model = ShippedTable(environment.table).instance(seed)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
