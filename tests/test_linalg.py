@@ -15,12 +15,15 @@ STEPS = st.lists(
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 7), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, -1.0]), STEPS)
-def test_a_sum_in_blocks_is_the_dense_sum(seed, dim, block, sign, steps):
+@given(
+    *(st.integers(0, 10**6), st.integers(1, 7), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, -1.0])),
+    *(st.sampled_from([0.0, 2.5]), st.sampled_from([0, 9]), STEPS),
+)
+def test_a_sum_in_blocks_is_the_dense_sum(seed, dim, block, sign, scale, first, steps):
     rng = np.random.default_rng(seed)
     total = linalg.SymmetricSum(sign)
-    total.start(dim, block, scale=2.5)
-    expected = 2.5 * np.eye(dim)
+    total.start(dim, block, scale, first)
+    expected = scale * np.eye(dim)
     for kind, count in steps:
         rows = rng.standard_normal((count, dim))
         if kind == "add":
@@ -41,14 +44,16 @@ def test_a_sum_in_blocks_is_the_dense_sum(seed, dim, block, sign, steps):
         vector, columns = rng.standard_normal(dim), rng.standard_normal((dim, 3))
         np.testing.assert_allclose(total.times(vector), expected @ vector, atol=1e-9)
         np.testing.assert_allclose(total.times_columns(columns), expected @ columns, atol=1e-9)
+        assert total.trace() == pytest.approx(np.trace(expected), abs=1e-9)
     np.testing.assert_allclose(total.full(), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [0.0, 1.0])
 @pytest.mark.parametrize("block", [0, 4])
-def test_a_product_changes_nothing(block):
+def test_a_product_changes_nothing(block, scale):
     rng = np.random.default_rng(0)
     total = linalg.SymmetricSum()
-    total.start(5, block, scale=1.0)
+    total.start(5, block, scale)
     for row in rng.standard_normal((2, 5)):
         total.add(row)
     before = {name: np.copy(value) for name, value in total.state().items()}
@@ -62,16 +67,48 @@ def test_a_product_changes_nothing(block):
         np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
-def test_a_sum_survives_its_state():
+@pytest.mark.parametrize("first", [0, 8])
+def test_a_sum_survives_its_state(first):
     rng = np.random.default_rng(0)
     total, copy = linalg.SymmetricSum(), linalg.SymmetricSum()
-    total.start(5, 4)
+    total.start(5, 4, first=first)
     for row in rng.standard_normal((6, 5)):
         total.add(row)
     copy.restore(total.state())
-    row = rng.standard_normal(5)
-    total.add(row)
-    copy.add(row)
+    for row in rng.standard_normal((4, 5)):
+        total.add(row)
+        copy.add(row)
+        assert copy.fill == total.fill
+        np.testing.assert_array_equal(copy.times(row), total.times(row))
+    np.testing.assert_array_equal(copy.full(), total.full())
+
+
+def test_a_blank_sum_has_all_of_its_memory_when_its_first_block_is_full():
+    """Every column of the lower half has been written to by then, an even share for each row."""
+    total = linalg.SymmetricSum()
+    total.start(50, 4, first=7)
+    # What the memory might hold, were it not zero: seen only where nothing was written.
+    total.half[:] = np.nan
+    left = []
+    for rows in (np.ones((2, 50)), np.ones((5, 50))):
+        total.add_rows(rows)
+        left.append(np.isnan(total.half[np.tril_indices(50)]).any())
+        assert total.trace() == 50.0 * total.fill
+        np.testing.assert_array_equal(total.times_columns(np.ones((50, 3))), np.full((50, 3), 50.0 * total.fill))
+    assert left == [True, False]
+    assert total.blank
+    total.add(np.ones(50))
+    assert not total.blank
+    assert total.waiting.shape == (4, 50)
+    np.testing.assert_array_equal(total.full(), np.full((50, 50), 8.0))
+
+
+def test_a_saved_sum_of_before_blank_ones_is_read():
+    total, copy = linalg.SymmetricSum(), linalg.SymmetricSum()
+    total.start(3, 2)
+    total.add(np.arange(3.0))
+    state = {name: value for name, value in total.state().items() if name not in ("blank", "block")}
+    copy.restore(state)
     np.testing.assert_array_equal(copy.full(), total.full())
 
 

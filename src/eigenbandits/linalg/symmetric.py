@@ -33,6 +33,10 @@ class SymmetricSum(Component):
     matrix that fits in the cache is kept up to date in both halves instead, for which the products are quicker. One
     that differs from a multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
 
+    While the first block fills, the matrix is *blank*: products leave it out, and its memory is claimed a few columns
+    per row. The first write to new memory takes far longer than later ones, more than a hundred milliseconds for 4,096
+    dimensions, and no single round should pay for all of it.
+
     Parameters
     ----------
     sign
@@ -47,7 +51,10 @@ class SymmetricSum(Component):
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("half", "waiting", "fill", "thin", "scale", "plus")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("half", "waiting", "fill", "thin", "scale", "plus"),
+        *("blank", "block"),
+    )
 
     def __init__(self, sign: float = 1.0) -> None:
         self.sign = sign
@@ -57,24 +64,28 @@ class SymmetricSum(Component):
         self.half: Array = np.zeros((0, 0), order="F")
         self.waiting: Array = np.zeros((0, 0))
         self.fill = 0
+        # Whether no row has entered the matrix yet, which is 0; and how many rows wait after the first block.
+        self.blank = False
+        self.block = 0
         # The matrix in single precision, for `squares`, made when asked for and dropped when it changes.
         self._single: NDArray[np.float32] | None = None
         self._single_scale = 1.0
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
+        """Restore a saved state; older files know of no blank matrix."""
+        super().restore({"blank": False, "block": len(state["waiting"])} | state)
         self._single = None
 
-    def start(self, dim: int, block: int, scale: float = 0.0) -> None:
-        """Set up scale · I for `dim` dimensions, with room for `block` waiting rows."""
+    def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
+        """Set up scale · I for `dim` dimensions, with room for `block` waiting rows, or `first` the first time."""
         self.half = np.zeros((dim, dim), order="F")
         if scale:
             # By indices: NumPy's own way to fill a diagonal walks through all of a matrix in this order.
             places = np.arange(dim)
             self.half[places, places] = scale
-        self.waiting = np.zeros((block, dim))
+        self.waiting = np.zeros((max(block, first) if block else 0, dim))
         self.fill = 0
+        self.blank, self.block = not scale and len(self.waiting) > 0, block
         self._single = None
 
     def reset(self, half: Array) -> None:
@@ -82,18 +93,32 @@ class SymmetricSum(Component):
         if self.thin:
             self.thin, self.plus = False, np.zeros((0, 0))
             self.waiting = np.zeros((block_for(len(half)), len(half)))
+        elif self.blank:
+            self._end_first_block()
         self.half = half if len(self.waiting) else _mirrored(half)
         self.fill = 0
         self._single = None
 
     def reset_thin(self, scale: float, plus: Array, rows: Array, room: int) -> None:
         """Replace the matrix by scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
-        self.thin, self.scale, self.plus = True, scale, plus
+        self.thin, self.scale, self.plus, self.blank = True, scale, plus, False
         self.half = np.zeros((0, 0), order="F")
         self.waiting = np.zeros((len(rows) + room, plus.shape[1]))
         self.waiting[: len(rows)] = rows
         self.fill = len(rows)
         self._single = None
+
+    def _claim(self, count: int) -> None:
+        """Write zeros to as large a part of a blank matrix as `count` rows are of its first block."""
+        dim, room = len(self.half), len(self.waiting)
+        start, stop = dim * self.fill // room, dim * (self.fill + count) // room
+        self.half[start:, start:stop] = 0.0
+
+    def _end_first_block(self) -> None:
+        """Let as many rows wait as `start` was asked for, from now on."""
+        self.blank = False
+        if len(self.waiting) != self.block:
+            self.waiting = np.zeros((self.block, self.waiting.shape[1]))
 
     def _thicken(self) -> None:
         """Write a thin matrix out."""
@@ -128,6 +153,8 @@ class SymmetricSum(Component):
             if thin:
                 self.add(row, weight)
                 return
+        if self.blank:
+            self._claim(1)
         self.waiting[self.fill] = row if weight == 1.0 else row * math.sqrt(weight)
         self.fill += 1
 
@@ -135,10 +162,13 @@ class SymmetricSum(Component):
         """Add the outer products of many rows."""
         count = rows.shape[0]
         if self.fill + count > len(self.waiting):
+            # Which may leave room for fewer.
             self.flush()
         if count > len(self.waiting):
             self._add_block(rows, self.sign)
             return
+        if self.blank:
+            self._claim(count)
         self.waiting[self.fill : self.fill + count] = rows
         self.fill += count
 
@@ -168,6 +198,8 @@ class SymmetricSum(Component):
         elif self.fill:
             self._add_block(self.waiting[: self.fill], self.sign)
             self.fill = 0
+        if self.blank:
+            self._end_first_block()
         return self.half
 
     def copied(self) -> Array:
@@ -186,6 +218,8 @@ class SymmetricSum(Component):
             return result
         if self.thin:
             result = self.scale * vector + (self.plus @ vector) @ self.plus
+        elif self.blank:
+            result = np.zeros(len(vector))
         else:
             result = blas.dsymv(1.0, self.half, vector, lower=1)
         if self.fill:
@@ -199,7 +233,10 @@ class SymmetricSum(Component):
             return self.times_rows(columns.T).T
         if not len(self.waiting):
             return np.asarray(self.half @ columns)
-        result: Array = blas.dsymm(1.0, self.half, np.asfortranarray(columns), lower=1)
+        if self.blank:
+            result = np.zeros(columns.shape, order="F")
+        else:
+            result = blas.dsymm(1.0, self.half, np.asfortranarray(columns), lower=1)
         if self.fill:
             rows = self.waiting[: self.fill]
             result += self.sign * (rows.T @ (rows @ columns))
@@ -231,6 +268,15 @@ class SymmetricSum(Component):
             waiting = self.waiting[: self.fill] / math.sqrt(self._single_scale)
             result += self.sign * square_norms(rows @ waiting.astype(np.float32).T)
         return self._single_scale * result
+
+    def trace(self) -> float:
+        """Return the sum of the diagonal."""
+        rows = self.waiting[: self.fill]
+        if self.thin:
+            base = self.scale * rows.shape[1] + float(np.vdot(self.plus, self.plus))
+        else:
+            base = 0.0 if self.blank else float(np.trace(self.half))
+        return float(base + self.sign * np.vdot(rows, rows))
 
     def full(self) -> Array:
         """Return both halves as an ordinary array."""

@@ -136,6 +136,11 @@ class PCA(Subspace):
         return BLOCK
 
     @property
+    def waiting_first(self) -> int:
+        """Vectors that wait at the start."""
+        return self.waiting
+
+    @property
     def dense(self) -> int:
         """Up to how many dimensions a dense eigendecomposition costs no more than tracking."""
         return eigen.DENSE
@@ -150,7 +155,7 @@ class PCA(Subspace):
         if self.rank != "auto" and int(self.rank) > dim:
             raise ValueError(f"rank is {self.rank}; expected at most the dimension of the actions, {dim}.")
         super().start(dim, intercept, around_mean)
-        self.moment.start(dim, self.waiting)
+        self.moment.start(dim, self.waiting, first=self.waiting_first)
         self.total = np.zeros(dim)
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
@@ -224,9 +229,10 @@ class PCA(Subspace):
             self.effective.add_set(vectors, self.added, self.directions, self.mean)
 
     def _end_batch(self) -> None:
-        """Compare the vectors that wait to be added with those before them, as one batch."""
+        """Compare the vectors that wait to be added with those before them, as one batch, and add them."""
         if self.moment.fill:
             self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.directions, self.mean)
+            self.moment.flush()
 
     def _worth_adding(self, actions: Array) -> Array:
         """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
@@ -275,17 +281,16 @@ class PCA(Subspace):
     def _find(self, steps: int | None = None) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centered."""
         self._end_batch()
-        half = self.moment.flush()
-        dim, count = len(half), self.added
+        dim, count = len(self.total), self.added
         self.mean = self.total / count if self.around_mean else None
         size = self._block_size(dim)
         if dim <= self.dense or 3 * size >= dim:
-            matrix = half / count
+            matrix = self.moment.flush() / count
             if self.mean is not None:
                 matrix -= np.multiply.outer(self.mean, self.mean)
             top = eigen.dense(matrix, self._choose_rank)
         else:
-            trace = float(np.trace(half)) / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
+            trace = self.moment.trace() / count - (0.0 if self.mean is None else float(self.mean @ self.mean))
             guess = self._guess(dim, size)
             top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, steps or self.steps)
             self.block = top.vectors

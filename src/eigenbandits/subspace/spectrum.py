@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 # Up to this many dimensions a dense decomposition gives all directions; beyond, a block is followed whose product with
 # the second moment costs no more than d · WORK multiplications, by so many steps from where it was.
 _DENSE, _WORK, _STEPS = 512, 2**16, 2
+# Decision sets whose vectors wait together at the start, in more than 1,024 dimensions.
+_FIRST_SETS = 6
 # Steps in which a half-life fades.
 STEPS = 8
 
@@ -76,6 +78,11 @@ class Spectrum(PCA):
         """As many vectors as one set adds in many dimensions, so that no round has to add several blocks."""
         return BLOCK if self.dim is None or self.dim < 1024 else FEWEST
 
+    @property
+    def waiting_first(self) -> int:
+        """As many as some sets add, over which the matrix's memory is claimed; see `linalg.SymmetricSum`."""
+        return self.waiting if self.dim is None or self.dim < 1024 else _FIRST_SETS * FEWEST
+
     def _worth_adding(self, actions: Array) -> Array:
         return self._some(actions)
 
@@ -83,7 +90,9 @@ class Spectrum(PCA):
         """Nothing here depends on how many vectors are independent of each other."""
 
     def _end_batch(self) -> None:
-        """Do nothing, for the same reason."""
+        """Add the vectors that wait, unless they are the first ones: few enough to be multiplied with as they are."""
+        if not self.moment.blank:
+            self.moment.flush()
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Add up the second moments, unless they fade."""
