@@ -158,9 +158,9 @@ def test_what_the_policy_had_learned_is_kept():
 @pytest.mark.parametrize(
     ("baseline", "sentence"),
     [
-        (7, "the baseline gave row 7; expected one from 0 to 4"),
-        (lambda rows: -1, "the baseline gave row -1; expected one from 0 to 4"),
-        (lambda rows: 0.5, "the baseline gave 0.5; expected the number of a row"),
+        (7, "the baseline returned row 7; expected one from 0 to 4"),
+        (lambda rows: -1, "the baseline returned row -1; expected one from 0 to 4"),
+        (lambda rows: 0.5, "the baseline returned 0.5; expected a row number"),
         (np.ones(5), "baseline is a vector of 5 numbers; the actions have 6"),
     ],
 )

@@ -245,9 +245,10 @@ def test_a_list_is_frozen_and_says_what_was_wrong():
         (lambda: ranked.lessons(0.5), "a list was given the outcome 0.5; expected 2 rewards, the position of a click, "
          "or None."),
         (lambda: ranked.lessons([1.0]), "rewards has shape (1,); expected (2,), one for each action."),
-        (lambda: oracle().choose_list(np.eye(5), 6), "count is 6; expected at most 5, the actions that may be chosen."),
-        (lambda: oracle().choose_list(np.eye(5), 2, allowed=[3]), "count is 2; expected at most 1, the actions that "
-         "may be chosen."),
+        (lambda: oracle().choose_list(np.eye(5), 6), "count is 6; expected at most 5, the number of "
+         "actions that may be chosen."),
+        (lambda: oracle().choose_list(np.eye(5), 2, allowed=[3]), "count is 2; expected at most 1, the number of "
+         "actions that may be chosen."),
         (lambda: oracle().choose_list(np.eye(5), 2, examination=[1.0, 0.0]), "examination is [1. 0.]; expected 'all', "
          "'cascade' or 2 probabilities, above 0 and at most 1."),
     ]:  # fmt: skip
@@ -258,7 +259,7 @@ def test_a_list_is_frozen_and_says_what_was_wrong():
 
 def test_a_guarded_policy_chooses_no_lists_but_learns_from_those_of_others():
     guarded = eb.Guarded(eb.LinUCB(), baseline=0, noise=0.5, theta_bound=1.0)
-    with pytest.raises(ValueError, match=r"^a guarded policy chooses no lists; .*\.$"):
+    with pytest.raises(ValueError, match=r"^a guarded policy cannot choose lists; .*\.$"):
         guarded.choose_list(np.eye(5), 2)
     ranked = oracle().choose_list(np.eye(5), 3, examination="cascade")
     guarded.learn(ranked, 1)

@@ -353,5 +353,5 @@ def test_with_scores_and_without_are_no_replicas():
     scored.choose(np.eye(3), scores=[1.0, 2.0, 3.0])
     without.choose(np.eye(3))
     for first, second in ((scored, without), (without, scored)):
-        with pytest.raises(ValueError, match=r"others\[0\] was given scores, or not"):
+        with pytest.raises(ValueError, match=r"others\[0\] was given scores and others were not, or the reverse"):
             first.merge([second])

@@ -171,7 +171,7 @@ BAD = {
     "too few": ([1.0, 2.0], r"scores has shape \(2,\); expected \(5,\), one for each action"),
     "NaN": ([np.nan] * 5, "scores"),
     "words": (list("abcde"), "scores"),
-    "missing": (None, "scores is missing; expected as many as actions"),
+    "missing": (None, "scores is missing; expected one for each action"),
 }
 
 
@@ -192,7 +192,7 @@ def test_bad_scores_leave_no_trace(scores, message):
 def test_scores_come_from_the_start_from_one_source_and_to_those_who_take_them():
     policy = eb.EigenUCB(seed=0)
     policy.choose(sets(1)[0])
-    with pytest.raises(ValueError, match="expected scores from the first call on"):
+    with pytest.raises(ValueError, match="expected them from the first call on"):
         policy.choose(sets(1)[0], scores=np.arange(5.0))
     with pytest.raises(ValueError, match="expected one of them"):
         eb.EigenUCB(prior=1.0).choose(sets(1)[0], scores=np.arange(5.0))

@@ -133,7 +133,7 @@ def test_scores_are_asked_for_on_both_sides_or_refused():
     plain.choose(items(5))
     with pytest.raises(ValueError, match="old_scores and new_scores are expected"):
         policy.translate(items(50), items(50), old_scores=np.zeros(50))
-    with pytest.raises(ValueError, match="gone without scores"):
+    with pytest.raises(ValueError, match="used without scores"):
         plain.translate(items(50), items(50), old_scores=np.zeros(50), new_scores=np.zeros(50))
 
 
@@ -145,7 +145,7 @@ def test_old_vectors_of_the_same_length_are_refused_and_new_ones_are_not():
     for one in (policy, from_bytes(to_bytes(policy))):
         before = to_bytes(one)
         for offer in (lambda one=one: one.choose(items(20, seed=8)), lambda one=one: one.observe(items(20, seed=8))):
-            with pytest.raises(ValueError, match="looks like vectors of the encoder before translate"):
+            with pytest.raises(ValueError, match="looks like vectors of the encoder used before translate"):
                 offer()
         with pytest.raises(ValueError, match="made before translate"):
             one.learn(waiting, 1.0)

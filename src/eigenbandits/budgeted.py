@@ -31,7 +31,7 @@ class PricedDecision(Decision):
     Attributes
     ----------
     cost
-        What the action is expected to cost, or costs where that was known.
+        The cost of the action if it was known, and otherwise the cost expected.
     """
 
     cost: float = field(default=0.0)
@@ -57,21 +57,22 @@ class Budgeted(Policy):
     """A policy whose decisions cost at most `budget` each on average, spent where it buys the most.
 
     The policy's own rule chooses, with λ times its cost subtracted from the value of each action. λ is the price at
-    which the budget would have covered the recent decision sets (`rules.Pacer`); what was over- or underspent is made
-    up for. Costs are known, or learned from what is paid, on the same sum Σ of chosen actions as the rewards
-    (`belief.costs.CostEstimate`).
+    which the budget would have covered the recent decision sets (`rules.Pacer`), adjusted to make up for what was
+    over- or underspent. Costs are given, or learned from what was paid, on the same sum Σ of chosen actions as the
+    rewards (`belief.costs.CostEstimate`).
 
     Parameters
     ----------
     policy
-        The policy. It goes on as a part of this one; use it no more by itself. Its belief must keep Σ: EigenUCB,
-        EigenTS, OFUL, LinUCB, LinTS, Greedy and the like.
+        The policy. It becomes part of this one; do not use it on its own afterward. Its belief must keep Σ, as those of
+        EigenUCB, EigenTS, OFUL, LinUCB, LinTS and Greedy do.
     budget
         What a decision may cost on average.
     ceiling
-        What a decision may cost at most, or None: an action whose known or predicted cost is above it is never chosen.
+        The most that a decision may cost, or None. An action whose known or predicted cost is higher is never chosen.
     horizon
-        Decisions within which the spend returns to the budget. Few hold it closely; many choose better.
+        Decisions within which the spend returns to the budget. A short horizon tracks the budget more closely; a long
+        one chooses better.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class Budgeted(Policy):
 
     @property
     def spent(self) -> float:
-        """What all decisions have cost; those whose cost has not been learned, what they are expected to."""
+        """The cost of all decisions so far, with the expected cost wherever the actual one has not been learned."""
         return self.pacer.spent
 
     def choose(
@@ -126,14 +127,14 @@ class Budgeted(Policy):
         scores: ArrayLike | None = None,
         costs: ArrayLike | None = None,
     ) -> PricedDecision:
-        """Choose one row of a decision set (K, d) at the price of the moment.
+        """Choose one row of a decision set (K, d) at the current price.
 
         Parameters
         ----------
         actions, observe, allowed, scores
             As for `Policy.choose`.
         costs
-            What each action costs (K,), where that is known; NaN, or none at all, where it has to be predicted.
+            The cost of each action (K,); NaN for costs to be predicted, or None to predict them all.
         """
         array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
@@ -152,7 +153,7 @@ class Budgeted(Policy):
         scores: Iterable[ArrayLike] | None = None,
         costs: Iterable[ArrayLike | None] | None = None,
     ) -> list[Decision]:
-        """Choose one row of each of many decision sets, as `Policy.choose_many` does, paid for one after the other."""
+        """Choose one row of each of many decision sets, as `Policy.choose_many` does, paying for them one by one."""
         arrays: list[Array] = []
         for actions in decision_sets:
             width = self.dim if not arrays else arrays[0].shape[1]
@@ -189,8 +190,8 @@ class Budgeted(Policy):
         return found
 
     def choose_list(self, actions: ArrayLike, count: int, *arguments: Any, **options: Any) -> ListDecision:
-        """Refuse: the budget is kept for one choice in a round."""
-        raise ValueError("a policy with a budget chooses no lists; use it for single choices.")
+        """Raise an error: the budget covers one choice per round."""
+        raise ValueError("a policy with a budget cannot choose lists; use it for single choices.")
 
     def learn(
         self,
@@ -200,9 +201,9 @@ class Budgeted(Policy):
         *,
         score: float | None = None,
     ) -> None:
-        """Take in the reward of a decision, or of an action vector (d,), and what it has cost where that is known.
+        """Learn the reward of a decision or of an action vector (d,), and its cost if that is known.
 
-        A cost that is not given is taken to be what was expected, or what `choose` was given.
+        If no cost is given, it is assumed to be the one expected, or the one given to `choose`.
         """
         if isinstance(action, ListDecision):
             self.learn_many([action], [reward])
@@ -222,7 +223,7 @@ class Budgeted(Policy):
         *,
         scores: ArrayLike | None = None,
     ) -> None:
-        """Take in a batch: (n, d) action vectors, or n decisions, n rewards, and n costs, NaN where not known."""
+        """Learn a batch: n decisions or (n, d) action vectors, n rewards, and n costs, NaN where unknown."""
         many: Any
         many, rewards = flat(actions, rewards)
         paid = None if costs is None else _as_costs(costs, len(many))
@@ -231,7 +232,7 @@ class Budgeted(Policy):
         self._learn_costs(many, np.full(len(many), math.nan) if paid is None else paid, before, scores)
 
     def diagnostics(self) -> Diagnostics:
-        """Return what the policy knows about itself, and what was spent at which price, among its details."""
+        """Return what the policy knows about itself; the details include the spend and the current price."""
         found = super().diagnostics()
         decided = max(self.pacer.count, 1)
         found.details.update(
@@ -240,7 +241,7 @@ class Budgeted(Policy):
         return found
 
     def _learn_costs(self, actions: Any, paid: ArrayLike, before: float, scores: ArrayLike | None) -> None:
-        """Take in the costs of actions whose rewards were just learned, on top of rewards that weighed `before`."""
+        """Learn the costs of actions whose rewards were just added to rewards of total weight `before`."""
         costs = np.array(paid, dtype=np.float64)
         if isinstance(actions[0], Decision):
             rows = np.array([self._lifted(decision) for decision in actions])
@@ -258,7 +259,7 @@ class Budgeted(Policy):
     def _affordable(
         self, array: Array, kept: NDArray[np.intp] | None, known: Array | None, scores: ArrayLike | None
     ) -> tuple[NDArray[np.intp] | None, list[Array | None]]:
-        """Return which rows may be chosen under the ceiling, and what is known of their costs."""
+        """Return the rows that the ceiling allows, and the known costs of these rows."""
         if self.ceiling is not None:
             costs = np.zeros(len(array)) if known is None else np.nan_to_num(known)
             if self.scoring.used is not None:
@@ -267,7 +268,7 @@ class Budgeted(Policy):
             within = rows[costs[rows] <= self.ceiling]
             if not len(within):
                 raise ValueError(
-                    f"every action that may be chosen costs more than the ceiling of {self.ceiling:g}; the cheapest "
+                    f"every allowed action costs more than the ceiling of {self.ceiling:g}; the cheapest "
                     f"costs {costs[rows].min():g}."
                 )
             kept = within if len(within) < len(array) else kept
@@ -295,7 +296,7 @@ def _as_cost(cost: Any) -> float:
 
 
 def _as_costs(costs: Any, count: int) -> Array:
-    """Return a vector of costs, NaN where one is not known."""
+    """Return a vector of costs, NaN where unknown."""
     try:
         array = np.array(costs, dtype=np.float64)
     except (TypeError, ValueError):

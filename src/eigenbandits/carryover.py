@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Pairs that the map can be fitted to and checked by at all; a good one takes more of them than there are dimensions.
+# The fewest pairs that a map can be fitted to and checked on; a good one takes more pairs than there are dimensions.
 FEWEST = 2 * KEPT_OUT
 
 
 @dataclass(frozen=True)
 class Translation:
-    """What `Policy.translate` did, measured on the fifth of the pairs that its map was not fitted to.
+    """What `Policy.translate` did, measured on the fifth of the pairs held out of the fit.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Translation:
     residual
         The share of the new vectors' variance that the old ones do not explain.
     loss
-        The share of what the policy's estimates said apart before that they no longer say: 1 − r², with r the
-        correlation of the estimates before and after for the same items.
+        The share of the variance of the policy's estimates that is lost: 1 − r², with r the correlation of the
+        estimates before and after for the same items.
     guarded
-        Whether vectors of the old encoder are recognized and refused from now on. Vectors of another length always
-        are; others, where the two encoders' means or variances differ enough.
+        Whether vectors of the old encoder are recognized and refused from now on. Those of another length always are;
+        those of the same length only if the encoders' means or variances differ enough.
     """
 
     old_dim: int
@@ -58,22 +58,22 @@ class Translation:
         found = [
             f"The belief was carried over from {self.old_dim} to {self.new_dim} dimensions by {self.method}, through "
             f"{self.pairs:,} items that both encoders have embedded.",
-            f"The old vectors explain {1.0 - self.residual:.0%} of the new ones' variance; the estimates after keep "
-            f"{1.0 - self.loss:.0%} of what those before said.",
+            f"The old vectors explain {1.0 - self.residual:.0%} of the new ones' variance; the estimates keep "
+            f"{1.0 - self.loss:.0%} of their variance.",
         ]
         if not self.guarded:
             found.append(
-                "Vectors of the two encoders have the same length and are distributed alike: a mix-up would not be "
+                "Vectors of the two encoders have the same length and similar distributions: a mix-up would not be "
                 "noticed."
             )
         if self.pairs < 2 * max(self.old_dim, self.new_dim):
-            found.append("These are few items for so many dimensions; more of them would lose less.")
+            found.append("These are few items for so many dimensions; more items would lose less.")
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """The same items as one encoder gives them, or a part of them."""
+    """Items, or some of them, as embedded by one encoder."""
 
     vectors: Array
     scores: Array | None
@@ -94,7 +94,7 @@ def translate(
     _refuse(policy)
     work, before = copy_of(policy), copy_of(policy)
     kept = np.zeros(len(old.vectors), dtype=bool)
-    # The policy's own chance stays as it is: which pairs are kept out depends on their number alone.
+    # Which pairs are held out depends on their number alone, so that the policy's own generator does not advance.
     order = np.random.default_rng(len(kept)).permutation(len(kept))
     kept[order[: len(kept) // KEPT_OUT]] = True
     (old_fit, old_kept), (new_fit, new_kept) = ((one.take(~kept), one.take(kept)) for one in (old, new))
@@ -118,7 +118,7 @@ def translate(
 def _read(
     policy: Policy, old: ArrayLike, new: ArrayLike, old_scores: ArrayLike | None, new_scores: ArrayLike | None
 ) -> tuple[_Pairs, _Pairs]:
-    """Check what was handed in."""
+    """Check the arguments."""
     if policy.dim is None:
         raise ValueError("this policy has seen no vectors yet, so there is nothing to translate; make a new one.")
     first = inputs.as_actions(old, policy.dim, what="old_vectors", dtype=policy.dtype).astype(np.float64)
@@ -134,21 +134,21 @@ def _read(
     prior = policy.scoring.prior
     if prior is not None and (callable(prior) or np.ndim(prior)):
         raise ValueError(
-            "this policy has a prior for the vectors of one encoder; hand its scores to choose(scores=) instead of "
+            "this policy has a prior for the vectors of one encoder; pass its scores to choose(scores=) instead of "
             "prior=, or make a new policy with the new encoder's prior and let it learn from the log again."
         )
     if prior is None and bool(policy.scoring.used) != (old_scores is not None and new_scores is not None):
         raise ValueError(
             "old_scores and new_scores are expected, one for each item, as this policy was given scores."
             if policy.scoring.used
-            else "old_scores or new_scores are given, but this policy has gone without scores; leave them out."
+            else "old_scores or new_scores are given, but this policy has been used without scores; leave them out."
         )
     ranks = [policy.scoring.read(rows, given) for rows, given in ((first, old_scores), (second, new_scores))]
     return _Pairs(first, ranks[0]), _Pairs(second, ranks[1])
 
 
 def _refuse(policy: Policy) -> None:
-    """Raise a sentence where a part does not say how it is carried over."""
+    """Raise an error if the belief does not say how its state is carried over."""
     belief = policy.belief
     owner = next(kind for kind in type(belief).__mro__ if "translate" in vars(kind))
     if owner is not Belief and not set(belief._state_names) <= set(getattr(owner, "_state_names", ())):
@@ -180,7 +180,7 @@ def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
 
 
 def _lifted(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
-    """Return pairs as the belief sees them; where each set has its own center, less their common mean."""
+    """Return pairs as the belief sees them; if each set has its own center, minus their common mean."""
     centering = policy.centering
     if centering.by_set:
         rows = centering.lift_around(pairs.vectors, np.broadcast_to(mean, pairs.vectors.shape))
@@ -194,7 +194,7 @@ def _lifted(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
 def _row_map(
     before: Policy, work: Policy, found: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
 ) -> RowMap:
-    """Return the map of lifted rows that follows from that of vectors, with what it leaves out of the pairs kept."""
+    """Return the map of lifted rows that follows from that of vectors, and its residual on the held-out pairs."""
     dim, width = found.matrix.shape
     matrix = np.zeros((before.lifted_dim, work.lifted_dim))
     matrix[:dim, :width] = found.matrix
@@ -231,7 +231,7 @@ def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
 
 
 def _loss(before: Array, after: Array) -> float:
-    """Return 1 − r² for the correlation r of two vectors; nothing is lost where nothing was said."""
+    """Return 1 − r² for the correlation r of two vectors; if the first is constant, nothing is lost."""
     first, second = before - before.mean(), after - after.mean()
     said = float(first @ first)
     if said <= 1e-24 * float(before @ before):

@@ -1,4 +1,4 @@
-"""Guarded: a policy beside a baseline, of whose reward no more than a given share is ever put at risk."""
+"""Guarded: a policy that never risks more than a given share of a baseline's reward."""
 
 from __future__ import annotations
 
@@ -25,33 +25,32 @@ class Guarded(Policy):
     """A policy that never falls more than a share α below a baseline's cumulative expected reward.
 
     With probability at least 1 − δ, at every round t, Σ_{s≤t} E[reward] ≥ (1 − α) Σ_{s≤t} E[baseline's reward]. Before
-    the policy may choose otherwise than the baseline, a confidence set of the guard's own must prove that the account
-    can afford it; see `rules.Guard`. The set rests on the rewards that this policy learns, and on nothing that the
-    policy which is guarded believes. It costs O(d²) per choice and per reward.
+    the policy may depart from the baseline, a confidence set that belongs to the guard must prove that the account can
+    afford it; see `rules.Guard`. The set depends only on the rewards learned here, not on what the guarded policy
+    believes. It costs O(d²) per choice and per reward.
 
-    What is assumed: rewards are linear in the actions as they are given, E[reward] = xᵀθ* (add a column of ones
-    where there is an intercept), with noise that is R-sub-Gaussian; ‖θ*‖ ≤ S; and the baseline's expected reward is
-    never negative, so that keeping to it cannot use up the account.
+    Assumptions: rewards are linear in the actions as given, E[reward] = xᵀθ* (add a column of ones if there is an
+    intercept), with R-sub-Gaussian noise; ‖θ*‖ ≤ S; and the baseline's expected reward is never negative, so that
+    following it cannot drain the account.
 
     Parameters
     ----------
     policy
-        The policy that is guarded. It goes on as a part of this one; use it no more by itself.
+        The policy to guard. It becomes part of this one; do not use it on its own afterward.
     baseline
-        What is done today: a row number (0: the row that your system puts first); a vector, whose highest scalar
-        product counts; a policy in use, of which the most likely choice counts, and which neither observes nor learns
-        from now on; or a function of the rows (K, d) that may be chosen, giving a row number. A policy with a function
-        cannot be saved.
+        How you choose today: a row number (0 for the row that your system ranks first); a vector, which chooses the row
+        with the highest inner product; an existing policy, which makes its most likely choice and from now on neither
+        observes nor learns; or a function that takes the rows (K, d) allowed and returns a row number. A policy whose
+        baseline is a function cannot be saved.
     alpha
-        α in [0, 1], the share of the baseline's reward that may be put at risk. With 0 the policy chooses only what is
-        proved to lose nothing.
+        α in [0, 1], the share of the baseline's reward that may be put at risk. With 0 the policy departs from the
+        baseline only where this provably loses nothing.
     noise, theta_bound, delta
         R > 0 (½ is safe for rewards in [0, 1]), S, and δ.
     value
-        The baseline's expected reward in each round, where it is known and the same in all of them; by default it is
-        bounded by the same set.
+        The baseline's expected reward per round, if it is known and constant; by default it is bounded by the same set.
     shadow
-        Choose as the baseline does, always, and learn; `diagnostics()` tells what the policy would have gained.
+        Always choose as the baseline does, and learn; `diagnostics()` reports what the policy would have gained.
 
     References
     ----------
@@ -108,12 +107,12 @@ class Guarded(Policy):
         allowed: ArrayLike | None = None,
         scores: ArrayLike | None = None,
     ) -> Decision:
-        """Choose as the policy does where that is safe, else as the baseline does.
+        """Choose as the policy does if that is safe, and otherwise as the baseline does.
 
         Parameters
         ----------
         actions, observe, allowed, scores
-            As for `Policy.choose`. The baseline chooses among the rows that are allowed; a row number counts these.
+            As for `Policy.choose`. The baseline chooses among the allowed rows; its row number counts only these.
         """
         array, kept = self._lay_out(actions, allowed)
         return super().choose(array, observe, allowed=kept, scores=scores)
@@ -126,7 +125,7 @@ class Guarded(Policy):
         allowed: Iterable[ArrayLike | None] | None = None,
         scores: Iterable[ArrayLike] | None = None,
     ) -> list[Decision]:
-        """Choose one row of each of many decision sets, as `Policy.choose_many` does, guarded one after the other."""
+        """Choose one row of each of many decision sets, as `Policy.choose_many` does, guarding them one by one."""
         arrays: list[Array] = []
         for actions in decision_sets:
             known = self.dim if not arrays else arrays[0].shape[1]
@@ -143,11 +142,13 @@ class Guarded(Policy):
         return super().probabilities(array, allowed=kept, scores=scores)
 
     def choose_list(self, actions: ArrayLike, count: int, *arguments: Any, **options: Any) -> ListDecision:
-        """Refuse: the account is kept for one choice in a round, and a baseline is one choice."""
-        raise ValueError("a guarded policy chooses no lists; guard single choices, or use the policy without a guard.")
+        """Raise an error: the account covers one choice per round, and a baseline is one choice."""
+        raise ValueError(
+            "a guarded policy cannot choose lists; guard single choices, or use the policy without a guard."
+        )
 
     def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
-        """Take in the reward of a decision, of a list, or of an action vector (d,) and its score."""
+        """Learn the reward of a decision, of a list, or of an action vector (d,) with its score."""
         if isinstance(action, ListDecision):
             self.learn_many([action], [reward])
             return
@@ -162,14 +163,14 @@ class Guarded(Policy):
         *,
         scores: ArrayLike | None = None,
     ) -> None:
-        """Take in a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
+        """Learn a batch: n decisions, n lists, or (n, d) action vectors with their scores, and n rewards."""
         actions, rewards = flat(actions, rewards)
         super().learn_many(actions, rewards, scores=scores)
         vectors = self._vectors(actions)
         self._teach(vectors, inputs.as_rewards(rewards, len(vectors)))
 
     def diagnostics(self) -> Diagnostics:
-        """Return what the policy knows about itself, and what the guard did and can prove, among its details."""
+        """Return what the policy knows about itself; the details say what the guard did and can prove."""
         found = super().diagnostics()
         if self.dim is None:
             return found
@@ -184,7 +185,7 @@ class Guarded(Policy):
         return found
 
     def _vectors(self, actions: Any) -> Array:
-        """Return the actions (n, d) behind decisions or vectors that `Policy` has taken in."""
+        """Return the actions (n, d) behind decisions or vectors that `Policy` has learned."""
         given = [one.action if isinstance(one, Decision) else one for one in actions]
         return np.asarray(given if given else actions, dtype=np.float64)
 
@@ -221,9 +222,9 @@ class Guarded(Policy):
         try:
             index = operator.index(found)
         except TypeError:
-            raise ValueError(f"the baseline gave {found!r}; expected the number of a row.") from None
+            raise ValueError(f"the baseline returned {found!r}; expected a row number.") from None
         if not 0 <= index < len(rows):
-            raise ValueError(f"the baseline gave row {index}; expected one from 0 to {len(rows) - 1}.")
+            raise ValueError(f"the baseline returned row {index}; expected one from 0 to {len(rows) - 1}.")
         return index
 
     def _start(self, array: Array, scores: Array | None = None) -> None:
@@ -234,7 +235,7 @@ class Guarded(Policy):
 
 
 def _as_baseline(given: Any) -> tuple[int | Array | Policy | Callable[[Array], int], Policy | None]:
-    """Return a baseline as it is used, and again where it is a policy, whose state is part of the state."""
+    """Return the baseline, and again if it is a policy, since its state then belongs to the state saved."""
     if isinstance(given, Policy):
         return given, given
     if callable(given):

@@ -27,9 +27,9 @@ class ListDecision:
     Attributes
     ----------
     decisions
-        The decision on each position, from the first. Its propensity is that of its action given those chosen before
-        it, its forecast is about the actions that were left, and its upper is what it adds to the list's optimistic
-        value, over the probability of its position.
+        The decision for each position, in order. Its propensity is conditional on the actions chosen before it, its
+        forecast is about the actions that were left, and its upper is what it adds to the list's optimistic value,
+        divided by the probability of its position.
     examination
         What the user looks at: "all" items; "cascade", each until the first click; or the probability of each position.
 
@@ -40,7 +40,7 @@ class ListDecision:
     >>> ranked = policy.choose_list(np.diag([1.0, 3.0, 2.0]), 2, examination="cascade")
     >>> ranked.indices.tolist()
     [1, 2]
-    >>> policy.learn(ranked, 0)  # a click on the first: nobody knows what the user thinks of the second
+    >>> policy.learn(ranked, 0)  # a click on the first item, so the second was not examined
     >>> policy.diagnostics().rewards_learned
     1
     """
@@ -55,16 +55,16 @@ class ListDecision:
 
     @property
     def propensity(self) -> float | None:
-        """The probability of the list, where the rule is randomized: the product over its positions."""
+        """The probability of the list if the rule is randomized: the product over its positions."""
         each = [decision.propensity for decision in self.decisions]
         return None if None in each else float(np.prod(np.array(each, dtype=float)))
 
     def lessons(self, outcome: Any) -> tuple[list[Decision], Array]:
-        """Return the decisions that an outcome says something about, and the reward of each.
+        """Return the decisions that an outcome is informative about, and the reward of each.
 
         With "cascade" the items up to the first click were seen and no others (Kveton et al. 2015). With a probability
         w of looking at a position, E[reward] = w · value (the position-based model, Lagrée et al. 2016): reward/w is
-        without bias, and has 1/w times the variance.
+        unbiased, with 1/w times the variance.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ListDecision:
 
 
 def are(things: object, kind: type[T]) -> TypeGuard[Sequence[T]]:
-    """Return whether things are a sequence of one kind, and not an empty one."""
+    """Return whether things are a nonempty sequence of one kind."""
     return isinstance(things, Sequence) and len(things) > 0 and all(isinstance(one, kind) for one in things)
 
 
@@ -121,7 +121,7 @@ class Order:
     examination
         See `ListDecision`.
     diversity
-        λ: an action is worth λ more for each nat that it adds to log det(I + S); see `LogDeterminant`.
+        λ, the extra value of an action for each nat that it adds to log det(I + S); see `LogDeterminant`.
     """
 
     count: int
@@ -133,7 +133,9 @@ class Order:
         """Check the options, given the number of actions that may be chosen."""
         number = inputs.whole(count, "count")
         if number > available:
-            raise ValueError(f"count is {number}; expected at most {available}, the actions that may be chosen.")
+            raise ValueError(
+                f"count is {number}; expected at most {available}, the number of actions that may be chosen."
+            )
         if isinstance(examination, str):
             looked: Examination = inputs.one_of(examination, "examination", ("all", "cascade"))
         else:
@@ -148,23 +150,23 @@ class Order:
 
     @property
     def weights(self) -> Array:
-        """The weight of an action's value on each position."""
+        """The weight of an action's value in each position."""
         return np.ones(self.count) if isinstance(self.examination, str) else np.array(self.examination)
 
 
 def choose(
     order: Order, rule: Rule, view: View, vectors: Array, rng: np.random.Generator
 ) -> list[tuple[Choice, float]]:
-    """Choose a list: on each position what the rule chooses among the actions that are left; with their estimates.
+    """Choose a list, with estimates: for each position what the rule chooses among the actions that are left.
 
     Positions are filled in order of descending weight. If the rule is randomized, the probability of each choice given
-    those before it is exact. Optimism takes the list with the highest optimistic value, which is
+    those before it is exact. Optimism takes the list with the highest optimistic value, which is:
 
     - for a confidence set the sum of w · upper, since all of its values may err at once: C²UCB (Qin, Chen and Zhu
       2014), CascadeLinUCB for cascades (Zong et al. 2016) and PBM-UCB with weights (Lagrée et al. 2016);
     - for a posterior (`View.independent`) Σ w · estimate + (Σ w² · width²)^½ with width = upper − estimate: as many
-      standard deviations of the list's value, whose errors are counted as independent, as `choose` takes of one
-      action's. That is ESCB (Combes et al. 2015), which explores √count times less per action; built greedily.
+      standard deviations of the list's value, with errors treated as independent, as `choose` takes of one action's.
+      That is ESCB (Combes et al. 2015), which explores √count times less per action; the list is built greedily.
 
     With diversity, λ log det(I + S) is added, as by Qin et al., and the list built greedily: without weights, and where
     no value is negative, this reaches 1 − 1/e of the highest (Nemhauser et al. 1978).
@@ -172,11 +174,11 @@ def choose(
     Parameters
     ----------
     order
-        What is asked for.
+        The options.
     rule, view, rng
         As for `Rule.choose`, through all actions that may be chosen.
     vectors
-        These actions (K, d), for their likeness.
+        These actions (K, d), for their similarity.
     """
     left, weights = np.arange(len(vectors)), order.weights
     spread = LogDeterminant(vectors) if order.diversity else None
@@ -207,13 +209,13 @@ def choose(
 class LogDeterminant:
     """log det(I + S) of the actions added so far, S their cosines, and what each other action would add to it.
 
-    An action that is unlike all of them adds log 2, and an n-th copy of one log((n + 1)/n). The function is monotone
+    An action orthogonal to all of them adds log 2, and the n-th copy of one log((n + 1)/n). The function is monotone
     and submodular. Cholesky's factor of I + S grows by a row for each action (Chen, Zhang and Zhou 2018, algorithm 1).
 
     Parameters
     ----------
     vectors
-        All actions (K, d); one of zeros is like nothing and adds nothing.
+        All actions (K, d); a zero vector adds nothing.
 
     Examples
     --------
@@ -239,5 +241,5 @@ class LogDeterminant:
         column = self._units @ self._units[index] - self._rows @ self._rows[index]
         column /= np.sqrt(self._squares[index])
         self._rows = np.column_stack([self._rows, column])
-        # Never below the 1 of I: rounding alone could say so.
+        # Never below the 1 of I, except by rounding.
         self._squares = np.maximum(self._squares - column**2, 1.0)

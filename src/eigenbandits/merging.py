@@ -1,4 +1,4 @@
-"""Statistics that add up: several replicas of one part of a policy, and what makes their sums those of one process."""
+"""Statistics that add up: replicas of one part of a policy, and the sums that one process would have."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Shift:
     Parameters
     ----------
     offset
-        c′ − c, or None if both subtract the same.
+        c′ − c, or None if the two are equal.
     theirs, ours
-        κ′ and κ, or 0 where lifted rows have no coordinate for an intercept.
+        κ′ and κ, or 0 if lifted rows have no intercept coordinate.
     score
-        Where rows end with a score: what makes it ours, a factor and then a number to add.
+        If rows end with a score: the factor, and then the offset, that turn it into ours.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Shift:
         return float(np.linalg.norm(plane, 2)) ** 2
 
     def longest(self, norm: float) -> float:
-        """Return how long our row can be at most where theirs has this norm."""
+        """Return the largest norm that our row can have if theirs has this one."""
         if self.same or norm == 0.0:
             return norm
         if self.score is not None:
@@ -106,11 +106,11 @@ class Replica(Generic[Part]):
     Attributes
     ----------
     part
-        The part; it is read and never changed.
+        The part, which is only read.
     weight
-        1 for each replica; for the snapshot that m of them started from 1 − m, so that it counts once.
+        1 for each replica, and 1 − m for the snapshot that m of them started from, so that it counts once.
     shift
-        What makes its lifted rows ours.
+        The map from its lifted rows to ours.
     """
 
     part: Part
@@ -118,7 +118,7 @@ class Replica(Generic[Part]):
     shift: Shift = Shift()
 
     def inside(self, part: Inner) -> Replica[Inner]:
-        """Return the same replica's share in a part of this part."""
+        """Return the same replica's entry for a part of this part."""
         return Replica(part, self.weight, self.shift)
 
 
@@ -128,7 +128,7 @@ def total(replicas: Sequence[Replica[Any]], name: str) -> Any:
 
 
 def count(replicas: Sequence[Replica[Any]], name: str) -> int:
-    """Return the sum of something that only grows; a replica with less of it than the snapshot is refused."""
+    """Return the sum of a count that only grows; refuse a replica whose count is below the snapshot's."""
     least = max((getattr(replica.part, name) for replica in replicas if replica.weight < 0), default=0)
     if any(getattr(replica.part, name) < least for replica in replicas):
         raise ValueError("a replica has seen less than base has, so it did not start from it; leave base out.")
@@ -143,7 +143,7 @@ def added(replicas: Sequence[Replica[Any]]) -> list[Replica[Any]]:
 def refuse_base(replicas: Sequence[Replica[Any]], what: str) -> None:
     """Raise an error if there is a snapshot, for summaries from which nothing can be subtracted."""
     if any(replica.weight < 0 for replica in replicas):
-        raise ValueError(f"{what} is a summary from which base cannot be subtracted; merge without a base.")
+        raise ValueError(f"{what} is a summary from which base cannot be subtracted; leave base out.")
 
 
 def sum_of_halves(replicas: Sequence[Replica[Any]], name: str = "gram") -> Array:
@@ -192,7 +192,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def refuse_faded() -> NoReturn:
-    """Say why replicas with a memory cannot be merged."""
+    """Raise the error that says why replicas with a memory cannot be merged."""
     raise ValueError(
         "replicas with a memory cannot be merged: how much a reward still weighs depends on those that came after it "
         "in one order; merge policies with memory=None, or learn from one log."

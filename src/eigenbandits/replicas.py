@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def merge(policy: Policy, others: Sequence[Policy], base: Policy | None = None) -> None:
-    """Let a policy take in what its replicas know; see `Policy.merge`.
+    """Add to a policy what its replicas have learned; see `Policy.merge`.
 
     Examples
     --------
@@ -71,13 +71,13 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
         if type(other) is not type(policy):
             raise ValueError(f"{name} is a {type(other).__name__}; expected a replica of this {type(policy).__name__}.")
         if any(other is one for one in known):
-            raise ValueError(f"{name} is a policy that is being merged already; expected each replica once.")
+            raise ValueError(f"{name} appears twice in this merge; expected each replica once.")
         found = merging.differing(policy, other)
         if found is not None:
             raise ValueError(f"{name} was made with {found}; expected a replica made with the same arguments.")
         known.append(other)
         if {one.scoring.used for one in known} >= {True, False}:
-            raise ValueError(f"{name} was given scores, or not, unlike those before it; expected replicas.")
+            raise ValueError(f"{name} was given scores and others were not, or the reverse; expected all or none.")
         if not other.encoder.same_as(policy.encoder):
             raise ValueError(f"{name} expects vectors of another encoder; translate all replicas, or none of them.")
         dim = next((one.dim for one in known if one.dim is not None), None)
@@ -86,25 +86,25 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
     if base is not None and base.dim is not None:
         for name, other in [("this policy", policy), *named]:
             if other.dim is None or not _shift(base, other).same:
-                raise ValueError(f"{name} did not start from base, as it centers in another way; leave base out.")
+                raise ValueError(f"{name} did not start from base, since it is centered differently; leave base out.")
 
 
 def _shift(policy: Policy, replica: Policy) -> Shift:
-    """Return what makes a replica's lifted rows those of the policy."""
+    """Return the map from a replica's lifted rows to those of the policy."""
     shift = policy.centering.shift_from(replica.centering)
     score = policy.scoring.change_from(replica.scoring, policy.centering.by_set)
     return shift if score is None else replace(shift, score=score)
 
 
 def copy_of(policy: Policy) -> Policy:
-    """Return an independent policy that goes on as the given one would."""
+    """Return an independent copy of a policy that continues as the original would."""
     other = policy.clone()
     other.restore(policy.state())
     return other
 
 
 def lay_out(policy: Policy, like: Policy) -> None:
-    """Start a fresh policy for vectors that are centered as those of another are, with nothing seen or learned."""
+    """Set up a fresh policy, with nothing seen or learned, for vectors centered like those of another policy."""
     policy.centering.restore(like.centering.state())
     assert like.dim is not None
     policy.subspace.start_like(like.subspace)

@@ -18,14 +18,14 @@ Prior = float | ArrayLike | Callable[[Array], ArrayLike]
 class Scoring(Component):
     """Reads the scores of actions, and writes them into lifted rows in units of their own.
 
-    Multiplying all scores by a number above 0 changes nothing, nor does adding one to them where there is an intercept:
-    they are taken less the mean, and in units of the standard deviation, of the first decision set's.
+    Multiplying all scores by a positive number changes nothing, nor does adding a number to them if there is an
+    intercept: the mean of the first decision set's scores is subtracted, and their standard deviation is the unit.
 
     Parameters
     ----------
     prior
-        What gives the scores where they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ that
-        has it everywhere, or a function of the actions (K, d).
+        The source of scores that do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ whose
+        entries all equal it, or a function of the actions (K, d).
 
     Examples
     --------
@@ -44,26 +44,26 @@ class Scoring(Component):
                 inputs.number(prior, "prior") if np.ndim(prior) == 0 else inputs.as_action(prior, None, what="prior")
             )
         self.prior: Any = prior
-        # Whether actions have scores; None until the first choice or reward says so.
+        # Whether actions have scores; None until the first choice or reward.
         self.used: bool | None = None
-        # What is subtracted from the scores, what they are then divided by, and their size after that.
+        # What is subtracted from the scores, what they are then divided by, and the size of the result.
         self.origin = 0.0
         self.unit = 1.0
         self.size = 1.0
 
     def start(self, scores: Array, size: float, centered: bool = True) -> None:
-        """Fix the units at the first scores: a standard deviation of theirs becomes `size`, and their mean 0.
+        """Set the units by the first scores: their standard deviation becomes `size`, and their mean 0.
 
-        Without an intercept scores are not centered, as nothing could make up for that.
+        Without an intercept scores are not centered, since nothing could make up for that.
         """
         self.used, self.size = True, size
         self.origin = float(scores.mean()) if centered else 0.0
-        # One score, or equal ones up to rounding, have no spread: their own size is used.
+        # A single score, or scores equal up to rounding, have no spread; then the unit is their own size.
         spread, largest = float(scores.std()), float(np.abs(scores).max())
         self.unit = (spread if spread > 1e-9 * largest else largest or 1.0) / size
 
     def read(self, actions: Array, given: Any = None, what: str = "scores") -> Array | None:
-        """Return the scores (n,) of actions (n, d) as given, or by the prior; None where there are none."""
+        """Return the scores (n,) of actions (n, d), as given or from the prior; None if there are none."""
         if self.prior is not None:
             if given is not None:
                 raise ValueError(
@@ -74,12 +74,12 @@ class Scoring(Component):
         if given is None:
             if self.used:
                 raise ValueError(
-                    f"{what} is missing; expected as many as actions, as this policy was given scores before."
+                    f"{what} is missing; expected one for each action, since this policy was given scores before."
                 )
             return None
         if self.used is False:
             raise ValueError(
-                f"{what} is given, but this policy has been used without; expected scores from the first call on."
+                f"{what} is given, but this policy has been used without scores; expected them from the first call on."
             )
         return inputs.as_scores(given, len(actions), what=what)
 
@@ -97,13 +97,13 @@ class Scoring(Component):
         return found
 
     def change_from(self, other: Scoring, by_set: bool) -> tuple[float, float] | None:
-        """Return what makes another replica's scores ours: a factor, and what to add; None where there are none."""
+        """Return the factor and the offset that turn another replica's scores into ours; None if there are none."""
         if not self.used or not other.used:
             return None
         return other.unit / self.unit, 0.0 if by_set else (other.origin - self.origin) / self.unit
 
     def append(self, lifted: Array, scores: Array, by_set: bool) -> Array:
-        """Return lifted rows with the scores as their last coordinate, about the set's mean where actions are."""
+        """Return lifted rows with the scores as last coordinate, minus the set's mean if sets are centered."""
         column = (scores - (scores.mean() if by_set else self.origin)) / self.unit
         joined = np.empty((*lifted.shape[:-1], lifted.shape[-1] + 1), dtype=lifted.dtype)
         joined[..., :-1] = lifted
@@ -117,5 +117,5 @@ class Scoring(Component):
         theta = np.full(actions.shape[1], self.prior) if np.ndim(self.prior) == 0 else self.prior
         if len(theta) != actions.shape[1]:
             raise ValueError(f"prior has length {len(theta)}; expected {actions.shape[1]}, that of the actions.")
-        # Row by row, so that a vector has the same score to the last bit whatever set it comes in.
+        # Row by row, so that a vector has the same score to the last bit in every set.
         return np.asarray((actions * theta).sum(axis=1))

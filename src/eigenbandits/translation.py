@@ -1,4 +1,4 @@
-"""One encoder's vectors read as another's: a linear map learned from items that both have embedded."""
+"""A linear map from one encoder's vectors to another's, learned from items that both have embedded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
 
-# One pair in so many is kept out of the fit, to choose the map and to say what it loses.
+# One pair in this many is held out, to choose the map and to estimate what it loses.
 KEPT_OUT = 5
-# Ridges that are tried, in units of the mean variance of the old vectors' numbers.
+# Ridges to try, in units of the mean variance of the old vectors' coordinates.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
-# Directions that tell the encoders apart, and what one of them may say at most, in nats: an outlier is no proof.
+# How many directions to tell the encoders apart by, and the most that one of them may contribute, in nats, so that a
+# single outlier decides nothing.
 TELLING, LOUDEST = 8, 8.0
 
 
@@ -25,8 +26,8 @@ TELLING, LOUDEST = 8, 8.0
 class RowMap:
     """Lifted rows of the old encoder as those of the new one: ỹ ≈ x̃M, and the covariance R of ỹ − x̃M.
 
-    A log whose actions the new encoder had embedded would have led to Σ ỹỹᵀ and Σ rỹ. Given the old rows, these are
-    expected to be MᵀΣM + nR and Mᵀb, since rewards depend on what an action is and not on what its encoder missed.
+    Had the new encoder embedded the actions of the log, the sums would be Σ ỹỹᵀ and Σ rỹ. Given the old rows, their
+    expected values are MᵀΣM + nR and Mᵀb, since rewards depend on the action and not on what the map misses of it.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class RowMap:
     longest : float
         The largest norm among the new rows.
     intercept, score : float
-        κ and the size of the score's coordinate in the new rows, or 0 where they have none.
+        κ and the size of the score's coordinate in the new rows, or 0 if they have none.
     """
 
     matrix: Array
@@ -57,7 +58,7 @@ class RowMap:
         return np.asfortranarray(0.5 * (found + found.T))
 
     def draws(self, rows: Array, rng: np.random.Generator) -> Array:
-        """Return new rows as they may have been, given the old ones (n, D)."""
+        """Draw new rows given the old ones (n, D)."""
         return np.asarray(rows @ self.matrix + rng.standard_normal((len(rows), self.dim)) @ self._root.T)
 
     @cached_property
@@ -77,9 +78,9 @@ class VectorMap:
     old_mean, new_mean : ndarray
         x̄ and ȳ.
     method : str
-        How it was found.
+        How it was fitted.
     residual : float
-        The share of the new vectors' variance that it does not explain, on pairs that were kept out of the fit.
+        The share of the new vectors' variance that it leaves unexplained, on held-out pairs.
     """
 
     matrix: Array
@@ -90,17 +91,17 @@ class VectorMap:
 
 
 def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) -> VectorMap:
-    """Return the map from old vectors to new that errs least on pairs which it was not fitted to.
+    """Return the map from old vectors to new with the smallest error on held-out pairs.
 
-    The candidates are ridge regressions and, between vectors of the same length, a rotation with one factor
-    (orthogonal Procrustes), which has half as many numbers to learn and so errs less where pairs are few.
+    The candidates are ridge regressions and, if the vectors have the same length, a scaled rotation (orthogonal
+    Procrustes), which has half as many parameters and so a smaller error when pairs are few.
 
     Parameters
     ----------
     old, new
-        The vectors of the pairs to fit to, and of those to choose by.
+        The vectors of the pairs to fit, and of the held-out pairs.
     centered
-        Whether the means are taken off; without an intercept there is nothing that could make up for them.
+        Whether the means are subtracted; without an intercept nothing could make up for that.
 
     Examples
     --------
@@ -132,12 +133,12 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
 
 
 class Encoder(Component):
-    """Which encoder a policy's vectors come from: how often it has changed, and what tells the last two apart.
+    """The encoder of a policy's vectors: how often it has changed, and how the last two can be told apart.
 
-    After a translation, vectors of the earlier encoder are recognized where the two differ in their means or
-    variances along some directions: by the log-likelihood ratio of two normal laws there. The bound lies halfway
-    between the largest ratio of any new vector, and the median of the old ones, that were kept out of the fit; where
-    the former is the larger, the two are too much alike, and there is no bound.
+    After a translation, vectors of the earlier encoder are recognized if the two differ in mean or variance along some
+    directions, by the log-likelihood ratio of two normal distributions there. The bound lies halfway between the
+    largest ratio of the new vectors and the median ratio of the old ones, both held out. If the former is the larger,
+    the encoders are too similar and there is no bound.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("changes", "since", "axes", "means", "variances", "bound")
@@ -153,7 +154,7 @@ class Encoder(Component):
         self.bound: float | None = None
 
     def change(self, round_: int, old: tuple[Array, Array], new: tuple[Array, Array]) -> None:
-        """Take note of a change of encoders, given vectors of both to compare and others to calibrate by."""
+        """Record a change of encoders, given vectors of both to compare and held-out ones to calibrate the bound."""
         self.changes, self.since, self.bound = self.changes + 1, round_, None
         if old[0].shape[1] != new[0].shape[1]:
             return
@@ -166,10 +167,10 @@ class Encoder(Component):
         self.bound = 0.5 * (largest + usual) if usual > largest else None
 
     def check(self, vectors: Array, what: str = "actions") -> None:
-        """Refuse vectors that look like those of the encoder before."""
+        """Refuse vectors that look like those of the earlier encoder."""
         if self.bound is not None and float(self._ratios(vectors).mean()) > self.bound:
             raise ValueError(
-                f"{what} looks like vectors of the encoder before translate(); expected those of the new one."
+                f"{what} looks like vectors of the encoder used before translate(); expected those of the new one."
             )
 
     def check_round(self, round_: int) -> None:
@@ -177,11 +178,11 @@ class Encoder(Component):
         if round_ <= self.since and self.changes:
             raise ValueError(
                 "this decision was made before translate(), on a vector of the earlier encoder; "
-                "hand in the vector that the new encoder gives to its action."
+                "pass the vector that the new encoder gives its action."
             )
 
     def same_as(self, other: Encoder) -> bool:
-        """Return whether another policy's vectors come from the same encoder, as far as is known."""
+        """Return whether, as far as is known, another policy's vectors come from the same encoder."""
         return self.changes == other.changes and np.array_equal(self.axes, other.axes) and self.bound == other.bound
 
     def _ratios(self, vectors: Array) -> Array:
@@ -193,11 +194,11 @@ class Encoder(Component):
 
 
 def _telling(old: Array, new: Array) -> Array:
-    """Return directions (q, d) along which vectors of two encoders differ most, in mean or in variance."""
+    """Return the directions (q, d) along which the vectors of two encoders differ most in mean or variance."""
     dim = old.shape[1]
     means = [rows.mean(axis=0) for rows in (old, new)]
     covariances = [np.cov(rows, rowvar=False).reshape(dim, dim) for rows in (old, new)]
-    # A floor under the variances, so that directions in which hardly anything varies do not count.
+    # A floor under the variances, so that directions with hardly any variance do not count.
     least = 1e-3 * max(float(np.trace(sum(covariances))) / (2 * dim), np.finfo(float).tiny)
     floored = [one + least * np.eye(dim) for one in covariances]
     values, white = np.linalg.eigh(0.5 * (floored[0] + floored[1]))
@@ -206,7 +207,7 @@ def _telling(old: Array, new: Array) -> Array:
     shares, axes = np.linalg.eigh(white.T @ floored[0] @ white)
     shares = np.clip(shares, 1e-6, 2.0 - 1e-6)
     apart = (means[0] - means[1]) @ white @ axes
-    # The symmetric Kullback–Leibler divergence of two normal laws.
+    # The symmetric Kullback–Leibler divergence of two normal distributions.
     other = 2.0 - shares
     divergence = 0.5 * (shares / other + other / shares) - 1.0 + 0.5 * apart**2 * (1.0 / shares + 1.0 / other)
     return np.ascontiguousarray((white @ axes[:, np.argsort(-divergence)[:TELLING]]).T)

@@ -1,4 +1,4 @@
-"""A floor under every probability: with a small probability any action, evenly."""
+"""A floor under every probability: with a small probability, an action drawn uniformly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from eigenbandits.rules.base import Array, Choice, Rule
 
 
 class Floor(Rule):
-    """Any action, evenly, with probability ε; else what another rule chooses.
+    """With probability ε an action drawn uniformly, and otherwise what another rule chooses.
 
-    Where the other rule chooses action i with probability qᵢ, this one does so with pᵢ = (1 − ε)qᵢ + ε/K, and that is
-    the propensity which the decision carries. No action is less likely than ε/K, so that a log of the decisions can
-    tell what any other policy would have earned, with importance weights of at most K/ε.
+    Where the other rule chooses action i with probability qᵢ, this one does so with pᵢ = (1 − ε)qᵢ + ε/K, which is
+    the propensity recorded in the decision. Since no action is less likely than ε/K, any other policy can be evaluated
+    from a log of the decisions, with importance weights of at most K/ε.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class Floor(Rule):
         self.needs = rule.needs
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose as the other rule does, or by chance."""
+        """Choose as the other rule does, or at random."""
         return self._mix(self.rule.choose(view, size, rng), view, size, rng)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
-        """Let the other rule choose in all parts at once, then leave each to chance or not."""
+        """Let the other rule choose in all parts at once, then replace some choices at random."""
         starts = np.cumsum([0, *sizes]).tolist()
         return [
             self._mix(choice, view.part(slice(start, start + size)), size, rng)
@@ -57,7 +57,7 @@ class Floor(Rule):
         ]
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Merge what the other rule keeps."""
+        """Merge the state of the other rule."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
 
@@ -76,5 +76,5 @@ def mixed(chances: Array, epsilon: float) -> Array:
 
 
 def floored(rule: Rule, floor: float) -> Rule:
-    """Return a rule with a floor ε under its probabilities, or as it is where ε is 0."""
+    """Return a rule with a floor ε under its probabilities, or unchanged if ε is 0."""
     return Floor(rule, floor) if inputs.share(floor, "floor") else rule

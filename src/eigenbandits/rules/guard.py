@@ -1,4 +1,4 @@
-"""A guard for another rule: its choice is taken only if the baseline's reward is provably kept."""
+"""A guard for another rule: its choice is followed only if it provably keeps enough of the baseline's reward."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from eigenbandits.rules.base import Array, Choice, Rule
 
 
 class Guard(Rule):
-    """Follow another rule where the account stays above zero for every θ in a proved set; else the baseline.
+    """Follow another rule if the account stays nonnegative for every θ in a confidence set; else the baseline.
 
     The account is Σ_s (x_s − (1 − α)b_s)ᵀθ* over all rounds so far, with x_s the action chosen and b_s the baseline's:
-    what has been earned in expectation, less a share 1 − α of what the baseline would have earned. An action x is safe
-    if the account can afford it: if min over the set of (D + x − (1 − α)b)ᵀθ ≥ 0, with D the sum so far (Kazerouni et
-    al. 2017, with the baseline's rewards unknown). If the baseline's expected reward v is known, it
+    the expected reward so far, minus a share 1 − α of what the baseline would have earned. An action x is safe if the
+    account can afford it, that is, if the minimum over the set of (D + x − (1 − α)b)ᵀθ is at least 0, with D the sum so
+    far (Kazerouni et al. 2017, with the baseline's rewards unknown). If the baseline's expected reward v is known, it
     replaces bᵀθ.
 
     Parameters
     ----------
     rule
-        The rule that is guarded.
+        The rule to guard.
     bounds
-        The set; its owner also teaches it.
+        The set, which its owner updates with rewards.
     alpha
         α in [0, 1].
     value
         v, or None.
     shadow
-        Choose as the baseline does, always.
+        Always choose as the baseline does.
 
     References
     ----------
@@ -51,14 +51,14 @@ class Guard(Rule):
         self.value = None if value is None else inputs.size(value, "value", zero=True)
         self.shadow = shadow
         self.needs = rule.needs
-        # D, the part of the account that is known as a number, and Σ (x − b) over what the rule wanted.
+        # D, the part of the account that is a known number, and Σ (x − b) over the actions that the rule wanted.
         self.account: Array = np.zeros(0)
         self.known = 0.0
         self.lead: Array = np.zeros(0)
-        # Rounds in which the baseline was chosen against the rule, and in which the rule agreed with it.
+        # Rounds in which the baseline overruled the rule, and in which the rule agreed with it.
         self.kept = 0
         self.agreed = 0
-        # The decision sets about to be chosen in, and the baseline's row in each; set by `Guarded`.
+        # The decision sets to choose from next, and the baseline's row in each; set by `Guarded`.
         self.ahead: list[tuple[Array, int]] = []
 
     def start(self, dim: int) -> None:
@@ -67,11 +67,11 @@ class Guard(Rule):
         self.account, self.lead = np.zeros(dim), np.zeros(dim)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose as the rule does where that is safe, else as the baseline does."""
+        """Choose as the rule does if that is safe, and otherwise as the baseline does."""
         return self._guard(self.rule.choose(view, size, rng), view, size)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
-        """Let the rule choose in all parts at once, then guard one after the other."""
+        """Let the rule choose in all parts at once, then guard the choices one by one."""
         starts = np.cumsum([0, *sizes]).tolist()
         return [
             self._guard(choice, view.part(slice(start, start + size)), size)
@@ -126,10 +126,10 @@ class Guard(Rule):
         self.agreed += wanted == baseline
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Add up the accounts, and what the sets rest on."""
+        """Add up the accounts, and the sums behind the sets."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
-        # Of the vectors as they were given, whatever is subtracted for the belief.
+        # The account is about vectors as given, regardless of what is subtracted for the belief.
         used = [Replica(replica.part, replica.weight) for replica in replicas if len(replica.part.account)]
         if not len(self.account):
             self.start(len(used[0].part.account))
@@ -139,10 +139,10 @@ class Guard(Rule):
         self.bounds.merge([replica.inside(replica.part.bounds) for replica in used], None)
 
     def reserve(self) -> float:
-        """Return the least that the account can hold, over the set."""
+        """Return the minimum of the account over the set."""
         return float(self.bounds.view(self.account[None]).lowers()[0]) + self.known
 
     def gain(self) -> tuple[float, float]:
-        """Return the least and the most that the rule, always followed, would have earned beyond the baseline."""
+        """Return bounds on what following the rule in every round would have earned beyond the baseline."""
         view = self.bounds.view(self.lead[None])
         return float(view.lowers()[0]), float(view.uppers()[0])

@@ -1,4 +1,4 @@
-"""A rule under a budget: another rule chooses, with λ times its cost subtracted from the value of each action."""
+"""A rule under a budget: another rule chooses after λ times its cost is subtracted from the value of each action."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class PricedView(View):
         return Models(drawn.values - self.charges, drawn.vector)
 
     def believer(self) -> Callable[[], Array]:
-        """Return what gives the estimated model."""
+        """Return a function that computes the estimated model."""
         return self.view.believer()
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Return what gives the most optimistic model for one action."""
+        """Return a function that computes the most optimistic model for one action."""
         return self.view.optimist(index)
 
     def finding(self, index: int) -> Finding | None:
-        """Return what looking at the action has found."""
+        """Return the belief's finding about the action."""
         return self.view.finding(index)
 
     def part(self, rows: slice | Rows) -> View:
@@ -69,11 +69,11 @@ class Paced(Rule):
     rule
         The other rule.
     pacer
-        What finds λ.
+        Finds λ.
     costs
-        What predicts costs that are not known.
+        Predicts costs that are not known.
     optimistic
-        Whether the belief offers upper bounds, by which actions are then valued.
+        Whether the belief offers upper bounds; if so, they are the values of the actions.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("rule", "pacer")
@@ -84,13 +84,13 @@ class Paced(Rule):
         self.costs = costs
         self.optimistic = optimistic
         self.needs = rule.needs
-        # What is known of the costs in the sets about to be chosen in, and what the choices made are expected to cost;
-        # `Budgeted` sets the first and reads the second.
+        # The known costs in the sets to choose from next, and the expected costs of the choices made; `Budgeted` sets
+        # the first and reads the second.
         self.known: list[Array | None] = []
         self.expected: list[float] = []
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose as the rule does at the price of the moment."""
+        """Choose as the rule does at the current price."""
         costs, least = self.costs.of(view.lifted, self.known.pop(0))  # type: ignore[attr-defined]
         values = view.uppers() if self.optimistic else view.estimates()
         charges = self.pacer.price(values, least) * least
@@ -107,7 +107,7 @@ class Paced(Rule):
         return choice
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Merge what the rule and the pacer keep, and what predicts the costs."""
+        """Merge the state of the rule, of the pacer and of the cost estimate."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
         self.pacer.merge([replica.inside(replica.part.pacer) for replica in replicas])

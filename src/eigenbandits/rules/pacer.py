@@ -1,4 +1,4 @@
-"""A price on costs that holds the mean spend at a budget: the dual of a linear program, solved again in every round."""
+"""A price on costs that keeps the mean spend at a budget: the dual of a linear program, solved in every round."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from eigenbandits.component import Component
 from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
-# Recent decision sets that the price is found from, and steps that are kept of each. `eigenbandits calibrate` has a
-# study of this window, of what counts as small, and of the steepness.
+# The number of recent decision sets that set the price, and of steps kept of each. `eigenbandits calibrate` has a study
+# of this window, of what counts as small, and of the steepness.
 WINDOW, STEPS = 256, 8
 # Costs of up to this many budgets count as small.
 SMALL = 8
-# A debt or a credit of `horizon` budgets changes the price by this power of e at most.
+# A debt or credit of `horizon` budgets changes the price by at most this power of e.
 STEEPNESS, _LARGEST_EXPONENT = 4.0, 100.0
-# A price so much above or below that of the last step decides for or against it.
+# A price this much (relative) below or above that of the last step decides for or against it.
 _NUDGE = 1e-9
 
 
 class Pacer(Component):
-    """The price λ at which recent decision sets would have been paid for by the budget.
+    """The price λ at which the budget would have covered the recent decision sets.
 
     With r and c the value and the cost of each action, the best spending of b per decision over n decision sets is a
     linear program whose dual is min over λ ≥ 0 of λb + (1/n) Σ_s max_k (r_sk − λ c_sk): given λ, each set takes the
@@ -35,12 +35,12 @@ class Pacer(Component):
     program is a fractional knapsack: buy the steps of all sets by descending slope until the money is spent. λ is the
     slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
 
-    What was over- or underspent is made up for within some `horizon` decisions: b is the budget plus credit/horizon,
-    where credit is what the budget has granted so far less what was spent. Credit is kept up to `horizon` budgets, or
-    the cost of the dearest action: what buys nothing is not saved for long. Slopes may differ by orders of magnitude,
-    and what a dear step has cost should be paid back by not taking the next one like it, not by giving up cheap ones.
-    So credit or debt moves λ from where the budget alone puts it by a factor of e^(4 |credit|/(horizon · budget)) at
-    most.
+    Over- and underspending is made up for within about `horizon` decisions: b is the budget plus credit/horizon, where
+    credit is the budget granted so far minus what was spent. Credit is capped at `horizon` budgets, or at the cost of
+    the most expensive action if that is higher, so that money that buys nothing is not saved for long. Slopes may
+    differ by orders of magnitude, and an expensive step should be paid back by skipping the next one like it, not by
+    giving up cheap ones. So credit or debt moves λ from the value that the budget alone would set by at most a factor
+    of e^(4 |credit|/(horizon · budget)).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Pacer(Component):
     Examples
     --------
     >>> pacer = Pacer(budget=0.5)
-    >>> pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0]))  # a slope of 0.8/2, bought by credit only
+    >>> pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0]))  # a slope of 0.8/2, bought only with credit
     0.4000000004
     """
 
@@ -86,7 +86,7 @@ class Pacer(Component):
         self.current = 0.0
 
     def price(self, values: Array, costs: Array) -> float:
-        """Take note of a decision set, and return the price at which to choose from it."""
+        """Record a decision set, and return the price at which to choose from it."""
         self._note(values, costs)
         filled = min(self.seen, WINDOW)
         worth = self.slopes[:filled] > 0.0
@@ -103,7 +103,7 @@ class Pacer(Component):
             most = math.exp(min(STEEPNESS * abs(share), _LARGEST_EXPONENT))
             asked = min(max(asked, steady / most), steady * most)
         self.current = asked
-        # The last step is bought in part: where there is credit, and not where there is debt.
+        # The last step is bought in part: with credit, and not with debt.
         return self.current * (1.0 + (_NUDGE if self.credit <= 0.0 else -_NUDGE))
 
     def _note(self, values: Array, costs: Array) -> None:
@@ -120,26 +120,26 @@ class Pacer(Component):
         self.seen += 1
 
     def affords(self, costs: Array) -> NDArray[np.bool_]:
-        """Return which costs may be paid now: of one above `SMALL` budgets half must be there already.
+        """Return which costs may be paid now: for a cost above `SMALL` budgets, credit must cover half of it.
 
-        So that large costs do not follow each other by chance, and debt and credit lie evenly around 0.
+        This keeps large costs from following each other by chance, and debt and credit balanced around 0.
         """
         return np.asarray((costs <= SMALL * self.budget) | (0.5 * costs <= self.credit))
 
     def commit(self, cost: float, dearest: float) -> None:
-        """Count a decision and what it is expected to cost; credit may reach the dearest action offered."""
+        """Count a decision and its expected cost; credit may grow to the cost of the most expensive action offered."""
         most = max(self.horizon * self.budget, dearest)
         self.credit = min(self.credit + self.budget, most) - cost
         self.spent += cost
         self.count += 1
 
     def settle(self, expected: float, cost: float) -> None:
-        """Put what a decision has cost in place of what it was expected to."""
+        """Replace the expected cost of a decision by its actual cost."""
         self.credit -= cost - expected
         self.spent += cost - expected
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Add up what was spent; the window stays that of this replica."""
+        """Add up the spend; the window remains that of this replica."""
         self.credit, self.spent = (float(merging.total(replicas, name)) for name in ("credit", "spent"))
         self.count = merging.count(replicas, "count")
 
