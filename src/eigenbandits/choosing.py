@@ -216,8 +216,9 @@ class Chooser(Layout):
         >>> import eigenbandits as eb
         >>> policy = eb.EpsilonGreedy(epsilon=0.5, seed=0)
         >>> policy.observe([[1.0, 0.0], [0.0, 1.0]])
-        >>> [policy.propose([[1.0, 0.0], [0.0, 1.0]], np.random.default_rng(7)).index for _ in range(3)]
-        [1, 1, 1]
+        >>> proposed = [policy.propose([[1.0, 0.0], [0.0, 1.0]], np.random.default_rng(7)) for _ in range(3)]
+        >>> len({decision.index for decision in proposed}), policy.round
+        (1, 0)
         """
         array, lifted, choice, estimate = self._look(actions, rng, allowed, scores)
         if choice.finding is not None and choice.finding.factor is not None:
