@@ -53,7 +53,7 @@ WEIGHT = 2.0
 # A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
 LEAST_WEIGHT = 1e-3
 # Rooms for forecasts that wait to be added up.
-WAITING = 64
+WAITING = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class LearnedPrior(Component):
 
         Both are taken less an origin, which must stay the same.
         """
-        if self.fill == WAITING:
+        if self.fill == len(self.waiting):
             self._flush(origin)
         row = self.waiting[self.fill]
         row[:-1] = forecast
@@ -141,9 +141,13 @@ class LearnedPrior(Component):
         members = len(SHAPES)
         said = rows[:, 1 : members + 1]
         rows = rows[(said != said[:, :1]).any(axis=1) | (rows[:, members + 1 : -1] != 0.0).any(axis=1)]
-        best, behind, rewards = rows[:, 1 : members + 1] - origin, rows[:, members + 1 : -1], rows[:, -1] - origin
         # The columns of (M, a, g, r) for each member, and the sums of their products.
-        columns = np.stack([best, behind, -(behind < 0.0).astype(float), np.broadcast_to(rewards[:, None], best.shape)])
+        columns = np.empty((4, len(rows), members))
+        np.subtract(rows[:, 1 : members + 1], origin, out=columns[0])
+        columns[1] = rows[:, members + 1 : -1]
+        columns[2] = columns[1] < 0.0
+        columns[2] *= -1.0
+        np.subtract(rows[:, -1:], origin, out=columns[3])
         self.sums += np.einsum("itk,jtk->kij", columns, columns)
         self.totals += columns.sum(axis=1).T
         self.forecasts += len(rows)
