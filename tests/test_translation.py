@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
+from eigenbandits.belief.evidence import Evidence
+from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.translation import RowMap, fit_map
@@ -217,3 +219,99 @@ def test_a_fading_sample_keeps_the_latest_in_order():
     assert new.weights() == pytest.approx([0.5**0.25, 1.0])
     new.add(np.array([6.0]), 6.0)
     assert new.rewards.tolist() == [6.0, 5.0]
+
+
+def scored(count=150, dim=30, seed=0):
+    """Return a policy that was given scores and has learned, with its estimates of vectors and scores."""
+    rng = np.random.default_rng(seed)
+    known, theta = np.sin(np.arange(dim)), np.cos(np.arange(dim))
+    policy = eb.EigenUCB(seed=0)
+    for actions in rng.standard_normal((count, 5, dim)):
+        decision = policy.choose(actions, scores=actions @ known)
+        policy.learn(decision, float(decision.action @ (known + theta)) + 3.0 * rng.standard_normal())
+    return policy, known
+
+
+def mean_of(policy):
+    """Return the mean of a policy's prior."""
+    assert isinstance(policy.belief, Spectral)
+    assert policy.belief.mean is not None
+    return policy.belief.mean
+
+
+def estimates(policy, vectors, scores):
+    return np.array([policy.choose(x[None], False, scores=[s]).estimate for x, s in zip(vectors, scores, strict=True)])
+
+
+def test_with_scores_estimates_are_the_regression_of_those_before_on_the_new_vectors():
+    policy, known = scored()
+    rng, dim = np.random.default_rng(1), len(known)
+    turn = rotation(dim=dim)
+    pairs, probe = rng.standard_normal((4000, dim)), rng.standard_normal((300, dim))
+    new, new_probe = (x @ turn + 0.5 * rng.standard_normal(x.shape) for x in (pairs, probe))
+    before = estimates(policy, pairs, pairs @ known)
+    policy.translate(pairs, new, old_scores=pairs @ known, new_scores=pairs @ known)
+    after = estimates(policy, new_probe, probe @ known)
+    # Least squares says what the new vectors and scores can tell of the estimates before.
+    columns = np.column_stack([new, pairs @ known, np.ones(len(new))])
+    model = np.linalg.lstsq(columns, before, rcond=None)[0]
+    expected = np.column_stack([new_probe, probe @ known, np.ones(len(probe))]) @ model
+    assert np.corrcoef(after, expected)[0, 1] > 0.99
+    slope = np.polyfit(expected, after, 1)[0]
+    assert slope == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_mean_of_the_prior_is_saved_merged_and_carried_on():
+    first, known = scored()
+    second, _ = scored(seed=1)
+    rng, dim = np.random.default_rng(2), len(known)
+    pairs = rng.standard_normal((500, dim))
+    scores, turn = pairs @ known, rotation(dim=dim)
+    for one in (first, second):
+        one.translate(pairs, pairs @ turn, old_scores=scores, new_scores=scores)
+    twin, mean = from_bytes(to_bytes(first)), mean_of(first)
+    assert np.array_equal(mean_of(twin), mean)
+    assert np.array_equal(estimates(twin, pairs[:9], scores[:9]), estimates(first, pairs[:9], scores[:9]))
+    # The score's slope and the intercept are learned on their own.
+    assert not mean[dim:].any()
+    assert mean[:dim].any()
+    first.merge([second])
+    assert np.array_equal(mean_of(first), mean)
+    assert first.diagnostics().rewards_learned == 300
+    before = estimates(first, (pairs @ turn)[:200], scores[:200])
+    assert first.translate(pairs @ turn, pairs, old_scores=scores, new_scores=scores).loss < 0.02
+    assert np.corrcoef(before, estimates(first, pairs[:200], scores[:200]))[0, 1] > 0.99
+
+
+def test_a_policy_with_a_memory_or_without_scores_keeps_its_prior_around_zero():
+    known, pairs = np.sin(np.arange(DIM)), items(200)
+    policy, plain = eb.EigenUCB(memory=50.0, seed=0), eb.EigenUCB(seed=0)
+    policy.learn_many(pairs, rewards_of(pairs), scores=pairs @ known)
+    plain.learn_many(pairs, rewards_of(pairs))
+    policy.translate(pairs, pairs @ rotation(), old_scores=pairs @ known, new_scores=pairs @ known)
+    plain.translate(pairs, pairs @ rotation())
+    for one in (policy, plain):
+        assert isinstance(one.belief, Spectral)
+        assert one.belief.mean is None
+
+
+def test_residuals_are_the_sums_of_rewards_less_predictions():
+    rng = np.random.default_rng(3)
+    rows, rewards, model = rng.standard_normal((40, 3)), rng.standard_normal(40), np.array([1.0, -2.0, 0.5])
+    evidence = Evidence()
+    evidence.start(3)
+    evidence.add_many(rows, rewards)
+    moment, squares = evidence.residuals(model)
+    left = rewards - rows @ model
+    np.testing.assert_allclose(moment, rows.T @ left)
+    assert squares == pytest.approx(left @ left)
+    assert evidence.residuals(None) == (evidence.moment, evidence.squares)
+    fading = Sample(half_life=2.0)
+    fading.start(3, 4)
+    fading.add_many(rows, rewards)
+    found, values, total = fading.residuals(model)
+    weights = 0.5 ** (np.arange(4) / 2.0)
+    assert total == pytest.approx(weights.sum())
+    # The latest four, each times the root of its weight.
+    np.testing.assert_allclose(sorted(values), sorted(left[:-5:-1] * np.sqrt(weights)))
+    np.testing.assert_allclose(found.T @ values, (rows[:-5:-1] * weights[:, None]).T @ left[:-5:-1])

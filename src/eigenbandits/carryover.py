@@ -13,7 +13,7 @@ from eigenbandits.belief.base import Belief
 from eigenbandits.centering import Centering, size_of
 from eigenbandits.replicas import copy_of
 from eigenbandits.scoring import Scoring
-from eigenbandits.translation import KEPT_OUT, RowMap, VectorMap, fit_map
+from eigenbandits.translation import KEPT_OUT, RowMap, VectorMap, fit_map, fit_values
 
 if TYPE_CHECKING:
     from eigenbandits.policy import Policy
@@ -103,12 +103,15 @@ def translate(
     _lay_out(work, new, old)
     change = _row_map(before, work, found, (old_fit, old_kept), (new_fit, new_kept))
     work.belief.translate(change, np.random.default_rng(len(kept)))
-    work.belief.follow(work.subspace.frame())
-    work.encoder.change(work.round, *vectors)
     if not before.subspace.ready:
         before.subspace.observe_all(old.vectors, before.centering.center_of(old.vectors))
     before.belief.follow(before.subspace.frame())
-    loss = _loss(_values(before, old_kept, found.old_mean), _values(work, new_kept, found.new_mean))
+    rows = _lifted(work, new_fit, found.new_mean), _lifted(work, new_kept, found.new_mean)
+    values = _values(before, old_fit, found.old_mean), _values(before, old_kept, found.old_mean)
+    work.belief.expect(fit_values(rows, values))
+    work.belief.follow(work.subspace.frame())
+    work.encoder.change(work.round, *vectors)
+    loss = _loss(values[1], _values(work, new_kept, found.new_mean))
     policy.restore(work.state())
     assert before.dim is not None and work.dim is not None
     guarded = before.dim != work.dim or work.encoder.bound is not None

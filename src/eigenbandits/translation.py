@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 KEPT_OUT = 5
 # Ridges to try, in units of the mean variance of the old vectors' coordinates.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
+# An error of so many times the smallest counts as equal to it: some thousand held-out pairs cannot tell them apart.
+TOLERATED = 1.02
 # How many directions to tell the encoders apart by, and the most that one of them may contribute, in nats, so that a
 # single outlier decides nothing.
 TELLING, LOUDEST = 8, 8.0
@@ -130,6 +132,32 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
     whole = float(np.square(kept_y).sum())
     residual = errors[best] / whole if whole > 0.0 else 0.0
     return VectorMap(axes @ turned, means[0], means[1], method, residual)
+
+
+def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
+    """Return the model (D,) whose products with new rows are close to the values estimated from the old ones.
+
+    It is the ridge regression with the largest ridge whose error on held-out pairs is within 2 % of the smallest: what
+    a smaller ridge would add lies in directions with hardly any variance, where a prior's mean should be 0.
+
+    Parameters
+    ----------
+    rows, values
+        Of the pairs to fit, and of the held-out pairs.
+
+    Examples
+    --------
+    >>> rows, model = np.random.default_rng(0).standard_normal((50, 3)), np.array([1.0, 0.0, -2.0])
+    >>> found = fit_values((rows[:40], rows[40:]), (rows[:40] @ model, rows[40:] @ model))
+    >>> bool(np.allclose(found, model))
+    True
+    """
+    squares, axes = np.linalg.eigh(rows[0].T @ rows[0])
+    unit = max(float(squares.sum()) / len(squares), np.finfo(float).tiny)
+    inside, seen = axes.T @ (rows[0].T @ values[0]), rows[1] @ axes
+    models = [inside / (np.maximum(squares, 0.0) + ridge * unit) for ridge in RIDGES]
+    errors = np.array([float(np.square(values[1] - seen @ model).sum()) for model in models])
+    return np.asarray(axes @ models[int(np.flatnonzero(errors <= TOLERATED * errors.min())[-1])])
 
 
 class Encoder(Component):

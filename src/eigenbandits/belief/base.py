@@ -267,6 +267,9 @@ class Belief(Component):
             "new policy and let it learn from the log, embedded again, with learn_many()."
         )
 
+    def expect(self, model: Array) -> None:
+        """Move the prior to a model (D,) that predicts what was believed before `translate`; by default, do not."""
+
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return what a person should know."""
         return {}

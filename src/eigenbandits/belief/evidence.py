@@ -110,6 +110,14 @@ class Evidence(Component):
         self.moment = moment
         self.largest_norm = change.longest if self.count else 0.0
 
+    def residuals(self, model: Array | None) -> tuple[Array, float]:
+        """Return b and Σr² with the values that a model predicts subtracted from the rewards; None predicts 0."""
+        if model is None:
+            return self.moment, self.squares
+        predicted = self.gram.times(model)
+        squares = self.squares - 2.0 * float(model @ self.moment) + float(model @ predicted)
+        return self.moment - predicted, max(squares, 0.0)
+
     def copy(self) -> Evidence:
         """Return sums of their own that start from these."""
         other = Evidence(self.slim)

@@ -17,6 +17,7 @@ from eigenbandits.belief.spectral.bounds import Bounds
 from eigenbandits.belief.spectral.free import Explained, explained, explained_rows, thin_with_free, with_free
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.spectral.members import (
+    full_covariance,
     rows_covariance,
     rows_estimate,
     sums_covariance,
@@ -81,7 +82,7 @@ class Spectral(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "bounds"),
-        *("fitted", "surprise", "kappa", "ridge", "score", "repeats"),
+        *("fitted", "surprise", "kappa", "ridge", "score", "repeats", "mean"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
@@ -109,6 +110,8 @@ class Spectral(Ambient):
         self.bounds = Bounds()
         # Where there are scores, what is learned must hold for actions that have not come before.
         self.repeats = Repeats()
+        # The prior's mean (D,), or None: 0.
+        self.mean: Array | None = None
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
@@ -130,6 +133,14 @@ class Spectral(Ambient):
     def take_scores(self, size: float) -> None:
         """Take note of the score's coordinate."""
         self.score = size
+
+    def expect(self, model: Array) -> None:
+        """If there are scores, make a model the prior's mean; their slope and the intercept have their own priors."""
+        # A mean does not fade, so that a policy with a memory could never forget it.
+        if self.score and self.memory is None:
+            self.mean = model.copy()
+            self.mean[len(model) - (2 if self.kappa else 1) :] = 0.0
+            self.recover()
 
     def follow(self, frame: Frame | None) -> None:
         """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
@@ -246,6 +257,7 @@ class Spectral(Ambient):
         self.prior.merge([replica.inside(replica.part.prior) for replica in replicas], origins, ours)
         self.bounds.merge([replica.inside(replica.part.bounds) for replica in replicas])
         self.repeats.merge([replica.inside(replica.part.repeats) for replica in replicas])
+        self.mean = next((replica.part.mean for replica in replicas if replica.part.mean is not None), None)
         self.factor, self.version, self.surprise = None, -1, 0.0
         self.recover()
 
@@ -260,6 +272,7 @@ class Spectral(Ambient):
         self.sample.translate(sample, change, rng)
         self.take_scores(change.score)
         self.repeats.forget()
+        self.mean = None
         self.factor = self.recent = self.solved_action = self.solved = None
         self.recent_count, self.version, self.surprise = 0, -1, 0.0
         self.recover()
@@ -298,16 +311,16 @@ class Spectral(Ambient):
         units = np.zeros((free, len(self.center)))
         units[:, dim:] = np.eye(free)
         sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(len(units), len(self.center))
-        moment = self.evidence.moment[dim:]
-        return explained(sums, moment, self.evidence.squares, self.evidence.weight, self.kappa, self.score)
+        moment, squares = self.evidence.residuals(self.mean)
+        return explained(sums, moment[dim:], squares, self.evidence.weight, self.kappa, self.score)
 
     def _centered_sums(self, dim: int, known: Explained) -> tuple[Array, Array, float, float]:
         """Return Σ, b, Σr² and the degrees of freedom once the intercept and the score have explained their part."""
-        gram, score = self.evidence.gram.full()[:dim, :dim], self.evidence.moment[:dim]
+        gram, (moment, squares) = self.evidence.gram.full()[:dim, :dim], self.evidence.residuals(self.mean)
         if not len(known.levels):
-            return gram, score, self.evidence.squares, self.evidence.weight
+            return gram, moment[:dim], squares, self.evidence.weight
         gram = gram - known.cross.T @ known.slopes
-        return gram, score - known.levels @ known.cross, known.residual, known.freedom
+        return gram, moment[:dim] - known.levels @ known.cross, known.residual, known.freedom
 
     def _fit_all(self, basis: Array, spectrum: Array, rank: int) -> None:
         """Learn the prior and join the members' posteriors, where all directions are known."""
@@ -346,15 +359,9 @@ class Spectral(Ambient):
 
     def _sampled(self, dim: int) -> tuple[Array, Array, float]:
         """Return the actions of the sample, their rewards and the degrees of freedom, likewise."""
-        fill = self.sample.fill
-        rows, rewards = self.sample.rows[:fill], self.sample.rewards[:fill]
-        if not fill:
+        if not self.sample.fill:
             return np.zeros((1, dim)), np.zeros(1), 0.0
-        weights = self.sample.weights()
-        if self.memory is not None:
-            roots = np.sqrt(weights)
-            rows, rewards = rows * roots[:, None], rewards * roots
-        total = float(weights.sum())
+        rows, rewards, total = self.sample.residuals(self.mean)
         if rows.shape[1] == dim:
             return rows, rewards, total
         return explained_rows(rows[:, :dim], rows[:, dim:], rewards, total, self.kappa, self.score)
@@ -374,17 +381,11 @@ class Spectral(Ambient):
             scale, plus, minus = thin_covariance(best, rows, basis)
             self._take_thin(scale, plus, minus, known, room)
             return
-        gram, score, _, _ = self._centered_sums(dim, known)
-        level_out = 1.0 / (best.ratio * best.prior.rest**2)
-        precision = np.asfortranarray(gram)
-        precision += (basis * (1.0 / (best.ratio * best.prior.roots**2) - level_out)) @ basis.T
-        precision.flat[:: dim + 1] += level_out
-        half, estimate, _ = linalg.inverse(precision, 1.0 / (best.ratio * float(best.prior.roots.max()) ** 2), score)
-        estimates[int(self.weights.argmax())] = estimate
+        gram, moment, _, _ = self._centered_sums(dim, known)
+        covariance, estimates[int(self.weights.argmax())] = full_covariance(best, gram, moment, basis)
         self._take_members(estimates, known)
         self.center = self.members[int(self.weights.argmax())]
-        linalg.mirror(half)
-        self._take_covariance(half, known)
+        self._take_covariance(covariance, known)
 
     def _take_members(self, estimates: Array, known: Explained) -> None:
         """Keep the members' estimates, each with the intercept and the score's slope that it leaves."""
@@ -394,6 +395,8 @@ class Spectral(Ambient):
         self.members[:, dim:] = known.levels - estimates @ known.slopes.T
         if self.kappa:
             self.members[:, dim] += (self.origin or 0.0) / self.kappa
+        if self.mean is not None:
+            self.members += self.mean
 
     def _take_covariance(self, covariance: Array, known: Explained) -> None:
         """Keep the covariance of θ, in units of the noise's variance, with that of the intercept and the score."""

@@ -55,6 +55,18 @@ def rows_estimate(member: Member, rows: Array, basis: Array | None = None) -> Ar
     return member.ratio * _times_prior(member, pulled, basis)
 
 
+def full_covariance(member: Member, gram: Array, moment: Array, basis: Array) -> tuple[Array, Array]:
+    """Return (Σ + (ρH)⁻¹)⁻¹, the posterior covariance over σ², and the posterior mean, from the sums."""
+    outside = 1.0 / (member.ratio * member.prior.rest**2)
+    precision = np.asfortranarray(gram)
+    precision += (basis * (1.0 / (member.ratio * member.prior.roots**2) - outside)) @ basis.T
+    precision.flat[:: len(gram) + 1] += outside
+    least = 1.0 / (member.ratio * float(member.prior.roots.max()) ** 2)
+    covariance, estimate, _ = linalg.inverse(precision, least, moment)
+    linalg.mirror(covariance)
+    return covariance, estimate
+
+
 def thin_covariance(member: Member, rows: Array, basis: Array) -> tuple[float, Array, Array]:
     """Return (c, P, M) with cI + PᵀP − MᵀM the posterior covariance over σ², by Woodbury's formula.
 

@@ -123,6 +123,15 @@ class Sample(Component):
         """Whether every reward is there with its full weight, and its row as it was."""
         return self.fill == self.seen and self.half_life is None and not self.drawn
 
+    def residuals(self, model: Array | None) -> tuple[Array, Array, float]:
+        """Return rows and rewards, less what a model predicts, times the roots of their weights; and Σ weights."""
+        rows, rewards, weights = self.rows[: self.fill], self.rewards[: self.fill], self.weights()
+        if model is not None:
+            rewards = rewards - rows @ model
+        if self.half_life is not None:
+            rows, rewards = rows * np.sqrt(weights)[:, None], rewards * np.sqrt(weights)
+        return rows, rewards, float(weights.sum())
+
     def weights(self) -> Array:
         """Return what each row weighs: half for each half-life since."""
         if self.half_life is None:
