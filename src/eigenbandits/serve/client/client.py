@@ -116,6 +116,14 @@ class Client:
         body |= {"catalogue": catalogue, "time_to_live": time_to_live, "default_reward": default_reward}
         return self._ask("POST", "/v1/policies", body | more)
 
+    def clone_policy(self, name: str, of: str, **changes: Any) -> Body:
+        """Create a policy that starts from the state and the settings of another one; an identical one is fine.
+
+        Its log is its own: neither learns from the other's rewards. `changes` are fields that are to differ, such as
+        ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
+        """
+        return self._ask("POST", "/v1/policies", {"name": name, "clone_of": of} | changes)
+
     def policies(self) -> list[Body]:
         """Return all policies, with their counts of decisions and rewards."""
         return list(self._ask("GET", "/v1/policies")["policies"])
