@@ -122,6 +122,8 @@ class ExportQuery(BaseModel):
     rewarded: bool = True
     after: Annotated[int, Field(ge=0, le=10**15)] = 0
     through: Annotated[int, Field(ge=0, le=10**15)] = 10**15
+    since: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] = 0.0
+    until: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] = 1e15
 
 
 class ItemsQuery(BaseModel):

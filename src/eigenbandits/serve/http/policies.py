@@ -114,11 +114,12 @@ class PolicyHandlers:
             # A connection of its own, since this may take long.
             connection = self._writer.database.connect()
             try:
-                journal, span = Journal(connection), (query.after, query.through)
+                journal = Journal(connection)
+                span = export.Span(query.after, query.through, query.since, query.until)
                 if query.columns == "compact":
-                    export.write_compact(journal, hosted, path, query.rewarded, *span)
+                    export.write_compact(journal, hosted, path, query.rewarded, span)
                 else:
-                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, *span)
+                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, span)
             finally:
                 connection.close()
         except BaseException as error:
