@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from tests.serve.bodies import code, create
+from tests.serve.clocks import ManualClock
 
 from eigenbandits.serve import Client, Settings, running
 
@@ -41,7 +42,24 @@ def test_compact_has_each_query_once_and_items_by_their_ids(tmp_path):
         assert pq.read_table(tmp_path / f"{name}.parquet")["round"].to_pylist() == [6, 7, 8]
 
 
-@pytest.mark.parametrize("query", ["columns=compact", "after=-1", "through=x"])
+def test_decisions_of_some_time(tmp_path):
+    clock = ManualClock()
+    with running(Settings(folder=tmp_path / "data", port=0), clock.made()) as server, Client(server.url) as client:
+        client.create_policy("p")
+        for _ in range(250):
+            client.reward("p", client.decide("p", np.eye(2)), 1.0)
+        start = clock.wall
+        for _ in range(5):
+            clock.advance(10.0)
+            client.reward("p", client.decide("p", np.eye(2)), 1.0)
+        for name, bounds in {"middle": (start + 20, start + 40), "before": (None, start + 10)}.items():
+            client.export("p", tmp_path / f"{name}.parquet", columns="all", since=bounds[0], until=bounds[1])
+    # Before 20 seconds there is more than a page of decisions; that of second 40 is out.
+    assert pq.read_table(tmp_path / "middle.parquet")["round"].to_pylist() == [252, 253]
+    assert pq.read_table(tmp_path / "before.parquet")["round"].to_pylist() == list(range(1, 251))
+
+
+@pytest.mark.parametrize("query", ["columns=compact", "after=-1", "through=x", "since=nan", "until=-1"])
 def test_exports_that_there_are_not(service, query):
     create(service)
     assert code(service.get(f"/v1/policies/p/export?{query}"))[0] == 400

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN
+from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN, DecisionRow, RewardRow
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
+# A decision and its reward.
+Exported = tuple[DecisionRow, RewardRow | None]
 # Numbers held in memory at a time.
 _AT_ONCE = 4_000_000
 
@@ -48,17 +51,38 @@ _COMPACT = [
 ]
 
 
-def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: bool, after: int, through: int) -> int:
+class Span(NamedTuple):
+    """The decisions with numbers above `after` and up to `through`, made from `since` on and before `until`."""
+
+    after: int = 0
+    through: int = 10**15
+    since: float = 0.0
+    until: float = math.inf
+
+    def pages(self, journal: Journal, hosted: HostedPolicy, size: int) -> Iterator[list[Exported]]:
+        """Yield these decisions with their rewards, in the order of their numbers."""
+        after = self.after
+        while found := journal.exported(hosted.id, after, size):
+            after = found[-1][0].round
+            yield [
+                one for one in found if one[0].round <= self.through and self.since <= one[0].decided_at < self.until
+            ]
+            if after >= self.through:
+                return
+
+
+_ALL = Span()
+
+
+def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: bool, span: Span) -> int:
     """Write the decisions of a policy with a catalogue, each with its query and the ids of its items; return how many.
 
-    Where all items of the catalogue were offered, `items` is null and `generation` the catalogue's version. Decisions
-    are those with numbers above `after` and up to `through`.
+    Where all items of the catalogue were offered, `items` is null and `generation` the catalogue's version.
     """
     schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
     assert catalogue is not None
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        while found := [one for one in journal.exported(hosted.id, after, 1000) if one[0].round <= through]:
-            after = found[-1][0].round
+        for found in span.pages(journal, hosted, 1000):
             rows: list[tuple[Any, ...]] = []
             for row, end in found:
                 offered, _ = decode_decision(row.content)
@@ -81,13 +105,7 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
 
 
 def write(
-    journal: Journal,
-    hosted: HostedPolicy,
-    path: Path,
-    everything: bool,
-    rewarded: bool,
-    after: int = 0,
-    through: int = 10**15,
+    journal: Journal, hosted: HostedPolicy, path: Path, everything: bool, rewarded: bool, span: Span = _ALL
 ) -> int:
     """Write a policy's decisions to a file; return how many.
 
@@ -99,25 +117,23 @@ def write(
         Add the columns that `offpolicy.Log` does not take.
     rewarded
         Leave out decisions that have no reward, and those of whose sets only the row chosen was kept.
-    after, through
-        Only decisions with numbers above the first and up to the second.
+    span
+        Which decisions.
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for rows in _groups(journal, hosted, rewarded, after, through):
+        for rows in _groups(journal, hosted, rewarded, span):
             table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
             writer.write_table(pa.table(table, schema=schema))
             count += len(rows)
     return count
 
 
-def _groups(
-    journal: Journal, hosted: HostedPolicy, rewarded: bool, after: int, through: int
-) -> Iterator[list[tuple[Any, ...]]]:
+def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     rows: list[tuple[Any, ...]] = []
     numbers = 0
-    while found := [one for one in journal.exported(hosted.id, after, 200) if one[0].round <= through]:
+    for found in span.pages(journal, hosted, 200):
         for row, end in found:
             decision_set, _ = decode_decision(row.content)
             if isinstance(decision_set, ListMember):
@@ -132,7 +148,6 @@ def _groups(
             rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
             rows.append((*log, row.decision, row.item, row.round, row.decided_at, rewarded_at, status))
             numbers += actions.size
-        after = found[-1][0].round
         if numbers > _AT_ONCE:
             yield rows
             rows, numbers = [], 0

@@ -277,3 +277,17 @@ def test_an_edit_at_one_decider_reaches_the_learner_and_the_other(place):
         assert sent(a, "PATCH", "/v1/policies/p", {"time_to_live": 0.1, "default_reward": 0.5}).status_code == 200
         until(lambda: sent(b, "GET", "/v1/policies/p").json()["time_to_live"] == 0.1)
         until(lambda: counts(a)["defaults"] == 1)
+
+
+def test_a_clone_starts_from_the_published_belief_and_is_published_itself(place):
+    with fleet(place) as (a, b, _):
+        create(a)
+        for _ in range(5):
+            reward(a, decide(a).json()["decision"], 1.0)
+        until(partial(rewarded, a, 5))
+        until(lambda: writer(a).registry.policy("p").policy.round == 5)
+        made = sent(a, "POST", "/v1/policies", {"name": "q", "clone_of": "p"})
+        assert made.status_code == 201, made.text
+        until(lambda: sent(b, "GET", "/v1/policies/q").status_code == 200)
+        until(lambda: writer(b).registry.policy("q").policy.round == 5)
+    assert [same for _, same in verify.differences(database_of(Settings(**place)))] == [True, True]

@@ -1,12 +1,15 @@
-"""Policies that are edited: what changes, for which decisions, and what does not."""
+"""Policies that are edited, and clones: what changes, for which decisions, and what does not."""
 
 from __future__ import annotations
 
 import httpx
+import numpy as np
 import pytest
 from tests.serve.bodies import code, create, decide, reward
 from tests.serve.clocks import ManualClock, eventually
 
+import eigenbandits as eb
+from eigenbandits import files
 from eigenbandits.serve import Client, Settings, running
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.writer import verify
@@ -72,3 +75,39 @@ def test_what_does_not_fit_changes_nothing(service, changes, field):
 
 def test_a_policy_that_is_not_there_cannot_be_edited(service):
     assert code(edit(service)) == (404, "unknown_policy")
+
+
+def test_a_clone_goes_on_where_the_other_was_and_each_learns_alone(place):
+    settings = Settings(**place, port=0)
+    rng = np.random.default_rng(0)
+    sets = rng.standard_normal((40, 4, 3)).astype(np.float32)
+    # What both should do: a policy of the library, copied after twenty rounds.
+    plain = eb.EigenTS(seed=1)
+    with running(settings) as server, Client(server.url) as client:
+        client.create_policy("first", "EigenTS", {"seed": 1}, observe_after=10**9, time_to_live=60.0)
+        for actions in sets[:20]:
+            made, expected = client.decide("first", actions), plain.choose(actions)
+            assert made.index == expected.index
+            client.reward("first", made, float(actions[made.index, 0]))
+            plain.learn(expected, float(actions[expected.index, 0]))
+        for _ in range(2):
+            cloned = client.clone_policy("second", "first", time_to_live=30.0)
+        assert (cloned["clone_of"], cloned["time_to_live"], cloned["decisions"]) == ("first", 30.0, 0)
+        assert cloned["parameters"] == {"seed": 1}
+        for name, sign in (("first", 1.0), ("second", -1.0)):
+            copied = files.from_bytes(files.to_bytes(plain))
+            for actions in sets[20:]:
+                made, expected = client.decide(name, actions), copied.choose(actions)
+                assert (made.index, made.estimate) == (expected.index, expected.estimate)
+                client.reward(name, made, sign * float(actions[made.index, 0]))
+                copied.learn(expected, sign * float(actions[expected.index, 0]))
+        client.delete_policy("first")
+    # From the log alone, in which the other policy is no more.
+    assert [same for _, same in verify.differences(database_of(settings))] == [True]
+
+
+def test_a_clone_has_the_algorithm_of_the_other(service):
+    create(service)
+    refused = service.post("/v1/policies", json={"name": "q", "clone_of": "p", "algorithm": "LinUCB"})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (400, "algorithm")
+    assert code(service.post("/v1/policies", json={"name": "q", "clone_of": "none"})) == (404, "unknown_policy")

@@ -116,6 +116,14 @@ class Client:
         body |= {"catalogue": catalogue, "time_to_live": time_to_live, "default_reward": default_reward}
         return self._ask("POST", "/v1/policies", body | more)
 
+    def clone_policy(self, name: str, of: str, **changes: Any) -> Body:
+        """Create a policy that starts from the state and the settings of another one; an identical one is fine.
+
+        Its log is its own: neither learns from the other's rewards. `changes` are fields that are to differ, such as
+        ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
+        """
+        return self._ask("POST", "/v1/policies", {"name": name, "clone_of": of} | changes)
+
     def policies(self) -> list[Body]:
         """Return all policies, with their counts of decisions and rewards."""
         return list(self._ask("GET", "/v1/policies")["policies"])
@@ -294,6 +302,8 @@ class Client:
         columns: str = "log",
         after: int = 0,
         through: int | None = None,
+        since: float | None = None,
+        until: float | None = None,
     ) -> None:
         """Write the policy's log to a Parquet file.
 
@@ -304,14 +314,16 @@ class Client:
         path
             The file.
         columns
-            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items in the place
-            of vectors.
+            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items instead of
+            vectors.
         after, through
             Only decisions whose round is above the first and up to the second.
+        since, until
+            Only decisions that were made from the first time on and before the second, in seconds since 1970.
         """
         asked: dict[str, str | int] = {"columns": columns, "after": after}
-        if through is not None:
-            asked["through"] = through
+        bounds = {"through": through, "since": since, "until": until}
+        asked |= {name: str(value) for name, value in bounds.items() if value is not None}
         answer = self._transport.send("GET", _policy(policy) + "/export", query=asked, accept="*/*")
         write_whole(path, answer.body)
 

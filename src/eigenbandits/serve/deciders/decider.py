@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
+from eigenbandits.policy import Policy
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.deciders.batch import DeciderBatch
 from eigenbandits.serve.deciders.published_policy import PublishedPolicy
@@ -63,8 +64,8 @@ class Decider(SharedWriter):
         policies = cast(dict[int, PublishedPolicy], self.registry.policies)
         return DeciderBatch(self._lane, self.database, policies, journal, self.metrics, self.clock.now(), self.epoch)
 
-    def host(self, row: PolicyRow, catalogue: Catalogue | None) -> HostedPolicy:
-        """Return a policy without a belief."""
+    def host(self, row: PolicyRow, catalogue: Catalogue | None, policy: Policy | None) -> HostedPolicy:
+        """Return a policy without a belief, which only the learner publishes."""
         return PublishedPolicy(row, catalogue)
 
     def refuse_unknown(self, name: str) -> None:

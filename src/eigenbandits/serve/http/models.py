@@ -52,6 +52,9 @@ class NewPolicy(Body):
     observe_after: Annotated[StrictInt | None, Field(ge=0, le=10**15)] = None
     observe_every: Annotated[StrictInt | None, Field(ge=1, le=10**9)] = None
     keep_sets: StrictBool = True
+    clone_of: Annotated[Name | None, Field(description="A policy whose state and settings this one starts from.")] = (
+        None
+    )
 
 
 class PolicyChanges(Body):
@@ -89,6 +92,7 @@ class PolicyInfo(BaseModel):
     observe_after: int
     observe_every: int
     keep_sets: bool
+    clone_of: str | None
     created_at: float
     dim: int | None
     decisions: int
@@ -118,6 +122,8 @@ class ExportQuery(BaseModel):
     rewarded: bool = True
     after: Annotated[int, Field(ge=0, le=10**15)] = 0
     through: Annotated[int, Field(ge=0, le=10**15)] = 10**15
+    since: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] = 0.0
+    until: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] = 1e15
 
 
 class ItemsQuery(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 import time
@@ -34,8 +35,11 @@ class PolicyHandlers:
 
     async def create_policy(self, body: models.NewPolicy) -> Response:
         """Create a policy; repeating the same request is answered with 200."""
-        given = body.model_dump(exclude_none=True, exclude={"name", "parameters"})
-        spec = PolicySpec(**given, parameters=body.parameters)
+        if body.clone_of is None:
+            given = body.model_dump(exclude_none=True, exclude={"name", "parameters"})
+            spec = PolicySpec(**given, parameters=body.parameters)
+        else:
+            spec = self._cloned(body.clone_of, body)
         # Wrong parameters are refused here, before they reach the writer.
         spec.check()
         if spec.holdout and not self._writer.takes_holdout:
@@ -43,6 +47,14 @@ class PolicyHandlers:
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)
+
+    def _cloned(self, of: str, body: models.NewPolicy) -> PolicySpec:
+        """Return the settings of a clone: those of the other policy, but for what was sent."""
+        source = self._gateway.policy(of).spec
+        for name in ("algorithm", "parameters", "catalogue", "dim"):
+            if name in body.model_fields_set:
+                raise invalid(f"{name} and clone_of were sent; a clone has the {name} of {of!r}, so omit it.", name)
+        return dataclasses.replace(source, **body.model_dump(exclude_unset=True, exclude={"name"}))
 
     async def list_policies(self) -> models.Policies:
         """List all policies."""
@@ -102,11 +114,12 @@ class PolicyHandlers:
             # A connection of its own, since this may take long.
             connection = self._writer.database.connect()
             try:
-                journal, span = Journal(connection), (query.after, query.through)
+                journal = Journal(connection)
+                span = export.Span(query.after, query.through, query.since, query.until)
                 if query.columns == "compact":
-                    export.write_compact(journal, hosted, path, query.rewarded, *span)
+                    export.write_compact(journal, hosted, path, query.rewarded, span)
                 else:
-                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, *span)
+                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, span)
             finally:
                 connection.close()
         except BaseException as error:

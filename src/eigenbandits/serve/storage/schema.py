@@ -15,8 +15,8 @@ from eigenbandits.serve.storage.table import Table
 # Version 2 added the epoch to the ids of decisions, which version 1 would not understand.
 VERSION = 2
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
-# decisions that deciders had made, or was published to them.
-DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH = "decide", "learn", "expire", "follow", "publish"
+# decisions that deciders had made, was published to them, or started from the state of another policy.
+DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
 # Arms of a policy with a holdout: decisions of the policy itself, and of the baseline.

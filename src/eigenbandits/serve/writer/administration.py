@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits import files
 from eigenbandits.serve.errors import Refusal, invalid, unavailable, unknown
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.storage import schema
@@ -55,12 +56,17 @@ class Administration:
             raise Refusal(409, "policy_exists", f"There is a policy {name!r} that cannot be rebuilt; delete it first.")
         self._refuse_too_many("policies", len(registry.policies))
         catalogue = None if spec.catalogue is None else registry.catalogue(spec.catalogue)
+        # Nothing is in flight: the state of the other policy is the one that its log leads to.
+        state = None if spec.clone_of is None else files.to_bytes(registry.policy(spec.clone_of).policy)
         now = self._writer.clock.now()
         row = schema.PolicyRow(
             id=journal.new_id(), name=name, spec=spec.seeded().to_text(), created_at=now, last_at=now
         )
+        if state is not None:
+            row.position = 1
+            journal.add(schema.EVENTS, [schema.EventRow(row.id, 1, schema.CLONE, state)])
         journal.add(schema.POLICIES, [row])
-        hosted = self._writer.host(row, catalogue)
+        hosted = self._writer.host(row, catalogue, None if state is None else files.from_bytes(state))
 
         def publish() -> tuple[dict[str, Any], bool]:
             registry.publish([*registry.policies.values(), hosted])

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eigenbandits import inputs
+from eigenbandits import files, inputs
 from eigenbandits.decision import Decision
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import BASELINE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import BASELINE, CLONE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
@@ -22,6 +22,9 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 
 # Bytes of open decisions that are kept in memory for each policy; older ones are read from the log again.
 _KEPT = 32 * 2**20
+# Numbers in a decision set, on average, above which choosing one by one, which goes through a short list in single
+# precision, is cheaper than choosing in all sets of a batch together: `python -m benchmarks.serve.together`.
+_LARGE_SET = 5000
 # Bytes of an open decision beside its vectors.
 _OVERHEAD = 500
 
@@ -125,12 +128,19 @@ class HostedPolicy:
             one.options.allowed(len(array)) if row is None else np.array([row])
             for one, array, row in zip(sets, arrays, forced, strict=True)
         ]
-        if len(arrays) == 1:
-            options: dict[str, Any] = {"observe": observe[0], "allowed": allowed[0], "scores": scores[0]}
-            count = sets[0].options.count
-            if count:
-                return list(self.policy.choose_list(arrays[0], count, **options).decisions)
-            return [self.policy.choose(arrays[0], **options)]
+        count = sets[0].options.count
+        if count:
+            (array,) = arrays
+            return list(
+                self.policy.choose_list(
+                    array, count, observe=observe[0], allowed=allowed[0], scores=scores[0]
+                ).decisions
+            )
+        if len(arrays) == 1 or sum(array.size for array in arrays) > _LARGE_SET * len(arrays):
+            return [
+                self.policy.choose(array, observe=seen, allowed=some, scores=given)
+                for array, seen, some, given in zip(arrays, observe, allowed, scores, strict=True)
+            ]
         limited = allowed if any(one is not None for one in allowed) else None
         ranked: Any = scores if any(one is not None for one in scores) else None
         return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked)
@@ -302,6 +312,9 @@ class HostedPolicy:
                 continue
             if event.kind == PUBLISH:
                 self.settle()
+                continue
+            if event.kind == CLONE:
+                self.policy = files.from_bytes(event.content)
                 continue
             numbers, rewards = codec.decode_rewards(event.content)
             self.since_snapshot += len(numbers)

@@ -49,6 +49,8 @@ class PolicySpec:
         from a hundred thousand vectors gains next to nothing from the next hundred, which cost as much as the choice.
     keep_sets
         Keep the vectors that came with requests, for export; False keeps only the chosen row once a decision has ended.
+    clone_of
+        The name of the policy whose state this one started from; None for one that started with nothing.
     """
 
     algorithm: str
@@ -65,6 +67,7 @@ class PolicySpec:
     observe_after: int = 1000
     observe_every: int = 16
     keep_sets: bool = True
+    clone_of: str | None = None
 
     def make(self) -> Policy:
         """Return the policy as it was before its first decision; raise `Refusal` if the parameters do not fit."""

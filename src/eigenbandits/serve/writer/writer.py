@@ -12,6 +12,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from eigenbandits.policy import Policy
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.errors import InUseError, PolicyError, ReplayError, StorageError, unavailable
 from eigenbandits.serve.keys import KeyRing
@@ -104,9 +105,9 @@ class Writer(CommandLoop):
         """Return an empty batch."""
         return Batch(self.registry.policies, journal, before, self.metrics, self.clock.now(), self.epoch)
 
-    def host(self, row: PolicyRow, catalogue: Catalogue | None) -> HostedPolicy:
-        """Return a policy that has just been created."""
-        return HostedPolicy(row, catalogue)
+    def host(self, row: PolicyRow, catalogue: Catalogue | None, policy: Policy | None) -> HostedPolicy:
+        """Return a policy that has just been created, with the state that it starts from."""
+        return HostedPolicy(row, catalogue, policy)
 
     def administer(self, task: Task) -> Any:
         """Run a task, or the next of its steps, in a transaction of its own; return the task while there are more."""
