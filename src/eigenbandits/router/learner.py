@@ -26,6 +26,9 @@ MEMORY = 1024.0
 # The part of the budget that is held back: over a stretch of requests the spend ends a few dear answers above or below
 # what it aims at, which is 1 % of 2,000 requests where an answer costs 20 budgets.
 RESERVE = 0.01
+# No `WINDOW` requests in a row may cost more than the budget plus this part of it, as far as costs can be predicted.
+# 0.5 % of 2,048 requests and the reserve are 30 budgets together: room for one answer that costs 20 of them.
+WINDOW, OVER = 2048, 0.005
 # While fewer answers of a model have been paid for, it is taken to cost their mean: the estimate by prompt would make
 # what has hardly been tried look cheap, and one answer of a dear model may cost hundreds of budgets.
 FEW = 16
@@ -201,7 +204,10 @@ class Learner:
 
     def _new_policy(self) -> EigenUCB | Budgeted:
         policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)
-        return policy if self.budget is None else Budgeted(policy, (1.0 - RESERVE) * self.budget)
+        if self.budget is None:
+            return policy
+        most = (1.0 + OVER) * WINDOW * self.budget
+        return Budgeted(policy, (1.0 - RESERVE) * self.budget, limit=most, window=WINDOW)
 
     def _action(self, vector: Array, place: int) -> Array:
         action: Array = blocks(self.basis.read(vector[None]), np.array([place]), self.count)[0]
