@@ -66,7 +66,7 @@ def test_a_hull_takes_what_the_best_priced_action_takes():
         assert np.all(np.diff(slopes) < 0)
         for price in rng.exponential(size=20):
             best = int((values - price * costs).argmax())
-            taken = base + rises[slopes > price].sum()
+            taken = base + sum(rise for slope, rise in zip(slopes, rises, strict=True) if slope > price)
             assert taken == pytest.approx(costs[best])
     # Equal costs, equal points, more steps than are kept.
     assert steps(np.ones(3), np.ones(3))[2] == 1.0
@@ -272,3 +272,37 @@ def test_the_study_reads_answers_and_reports_every_level(tmp_path):
         study.prepare(folder, vectors, tmp_path / "answers.npz")
     with pytest.raises(LabError, match="cannot read the answers"):
         study.prepare(tmp_path / "nowhere", vectors, tmp_path / "answers.npz")
+
+
+def test_no_decisions_in_a_row_cost_more_than_the_limit():
+    rng = np.random.default_rng(4)
+    most = {}
+    for limit in (None, 11.0):
+        policy = eb.Budgeted(eb.EigenUCB(seed=0), 0.5, limit=limit, window=20)
+        paid = []
+        for row in range(300):
+            # Nothing dear is offered in the first half, so that credit is saved.
+            decision = policy.choose(np.eye(2), costs=[0.1, 0.1 if row < 150 else 2.0])
+            policy.learn(decision, rng.random() + decision.index, cost=[0.1, 0.1 if row < 150 else 2.0][decision.index])
+            paid.append(decision.cost)
+        totals = np.cumsum([0.0, *paid])
+        most[limit] = (totals[20:] - totals[:-20]).max()
+        assert policy.spent == pytest.approx(totals[-1])
+    assert most[11.0] <= 11.0 + 1e-9 < most[None]
+
+
+def test_a_pacer_orders_its_steps_as_a_sort_would():
+    rng = np.random.default_rng(5)
+    pacer = Pacer(0.3)
+    for row in range(600):
+        count = int(rng.integers(1, 6))
+        # Few different numbers, so that slopes are often equal.
+        pacer.price(rng.integers(0, 4, count) / 4, rng.integers(0, 4, count) / 4)
+        pacer.commit(float(rng.random()), 1.0)
+        if row == 400:
+            state, pacer = pacer.state(), Pacer(0.3)
+            pacer.restore(state)
+    slopes, rises = pacer.slopes[pacer.slopes > 0.0], pacer.rises[pacer.slopes > 0.0]
+    order = np.argsort(-slopes, kind="stable")
+    assert [-step[0] for step in pacer._order] == slopes[order].tolist()
+    assert pacer._rises_in_order[: len(order)].tolist() == rises[order].tolist()

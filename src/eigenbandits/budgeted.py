@@ -73,6 +73,11 @@ class Budgeted(Policy):
     horizon
         Decisions within which the spend returns to the budget. A short horizon tracks the budget more closely; a long
         one chooses better.
+    limit
+        What `window` decisions in a row may cost together, or None: an action that is expected to exceed it has to
+        wait, unless it is the cheapest.
+    window
+        The number of decisions that `limit` is about.
 
     Examples
     --------
@@ -93,6 +98,8 @@ class Budgeted(Policy):
         *,
         ceiling: float | None = None,
         horizon: int = 50,
+        limit: float | None = None,
+        window: int = 2048,
     ) -> None:
         if not isinstance(policy, Policy) or isinstance(policy, Budgeted):
             raise ValueError(f"policy is a {type(policy).__name__}; expected a policy without a budget.")
@@ -104,8 +111,8 @@ class Budgeted(Policy):
         self.policy = policy
         self.budget = inputs.size(budget, "budget")
         self.ceiling = None if ceiling is None else inputs.size(ceiling, "ceiling")
-        self.horizon = horizon
-        self.pacer = Pacer(self.budget, horizon)
+        self.horizon, self.limit, self.window = horizon, limit, window
+        self.pacer = Pacer(self.budget, horizon, limit, window)
         self.costs = CostEstimate(policy.belief.evidence)
         self.paced = Paced(policy.rule, self.pacer, self.costs, "uppers" in policy.belief.offers)
         self._adopt(policy)
@@ -212,6 +219,13 @@ class Budgeted(Policy):
         paid = math.nan if cost is None else _as_cost(cost)
         before = self.costs.evidence.weight
         super().learn(action, value, score=score)
+        if isinstance(action, PricedDecision):  # what `choose` gave: nothing to check or to lift
+            if cost is None:
+                paid = action.cost
+            else:
+                self.pacer.settle(action.cost, paid)
+            self.costs.learn_one(self._lifted(action), paid, self.costs.evidence.weight / (before + 1))
+            return
         many = [action] if isinstance(action, Decision) else np.atleast_2d(np.asarray(action))
         self._learn_costs(many, [paid], before, None if score is None else [score])
 

@@ -47,6 +47,9 @@ def as_actions(actions: Any, dim: int | None, *, what: str = "actions", dtype: s
 
 def as_action(action: Any, dim: int | None, *, what: str = "action", dtype: str = "float64") -> Array:
     """Return one vector as a finite array of shape (d,), in float64 or, where asked, float32."""
+    ready = type(action) is np.ndarray and action.dtype is _DTYPES[dtype] and action.shape == (dim,)
+    if ready and action.flags.c_contiguous:
+        return _finite(action, what)
     array = _as_numbers(action, what, dtype)
     if array.ndim == 2 and array.shape[0] == 1:
         array = array[0]

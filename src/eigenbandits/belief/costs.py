@@ -56,7 +56,8 @@ class CostEstimate(Component):
         expected = least = np.zeros(len(lifted))
         if self.inverse.size:
             found = np.maximum(lifted @ self.center, 0.0)
-            squares = np.clip(linalg.row_dots(lifted @ self.inverse, lifted.astype(np.float64, copy=False)), 0.0, 1.0)
+            squares = linalg.row_dots(lifted @ self.inverse, lifted.astype(np.float64, copy=False))
+            squares = np.minimum(np.maximum(squares, 0.0), 1.0)  # np.clip takes several times as long
             expected = found / np.maximum(1.0 - squares, 0.5)
             least = found * (1.0 - np.sqrt(squares))
         if known is None:
@@ -84,6 +85,10 @@ class CostEstimate(Component):
         if unknown.any():
             costs = np.where(unknown, rows @ self.center, costs)
         self.moment = faded * (self.moment + costs @ rows)
+
+    def learn_one(self, row: Array, cost: float, faded: float = 1.0) -> None:
+        """Add the cost of one lifted action, which is known; then fade as Σ has."""
+        self.moment = faded * (self.moment + cost * row)
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Add up the right-hand sides."""

@@ -7,9 +7,12 @@ from typing import ClassVar
 from eigenbandits.component import Component
 
 # The change that is looked for, in standard deviations of a model's residuals, and the log-likelihood ratio that
-# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average for normal residuals (Lorden 1971).
+# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average for normal residuals (Lorden 1971), and
+# a change of this size is found after about PROVED/(CHANGE²/2) = 16 answers. That one standard deviation is the change
+# that matters, and that 3,000 answers are far enough apart, is judgment.
 CHANGE, PROVED = 1.0, 8.0
-# Residuals beyond so many standard deviations count as this many: a few very bad answers prove nothing.
+# Residuals beyond so many standard deviations count as this many: a few very bad answers prove nothing. Clipped answers
+# add CHANGE · CLIP − CHANGE²/2 = 2 each, so that it takes at least 5 to exceed PROVED; that 5 are enough is judgment.
 CLIP = 2.5
 # Answers before residuals are judged, and the number over which their variance is averaged at most.
 WARM_UP, WINDOW = 8, 200

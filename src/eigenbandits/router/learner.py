@@ -21,13 +21,19 @@ Array = NDArray[np.float64]
 
 # With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon.
 WIDTH = 2.0
-# Half-life of answers: what has not been tried for long is worth trying again.
+# Half-life of answers: what has not been tried for long is worth trying again. Judgment, not calibrated: after some
+# thousands of requests little should be left of an answer, and hundreds are needed to tell good models apart.
 MEMORY = 1024.0
 # The part of the budget that is held back: over a stretch of requests the spend ends a few dear answers above or below
 # what it aims at, which is 1 % of 2,000 requests where an answer costs 20 budgets.
 RESERVE = 0.01
+# No `WINDOW` requests in a row may cost more than the budget plus this part of it, as far as costs can be predicted.
+# 0.5 % of 2,048 requests and the reserve are 30 budgets together: room for one answer that costs 20 of them.
+WINDOW, OVER = 2048, 0.005
 # While fewer answers of a model have been paid for, it is taken to cost their mean: the estimate by prompt would make
-# what has hardly been tried look cheap, and one answer of a dear model may cost hundreds of budgets.
+# what has hardly been tried look cheap, and one answer of a dear model may cost hundreds of budgets. The mean of 16
+# costs that vary by as much as their mean is known to 1/√16 = 25 %, which is enough to tell prices apart that differ
+# by factors; that 25 % is enough is judgment.
 FEW = 16
 # Answers whose prompts show a new policy where prompts lie.
 SHOWN = 512
@@ -201,7 +207,10 @@ class Learner:
 
     def _new_policy(self) -> EigenUCB | Budgeted:
         policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)
-        return policy if self.budget is None else Budgeted(policy, (1.0 - RESERVE) * self.budget)
+        if self.budget is None:
+            return policy
+        most = (1.0 + OVER) * WINDOW * self.budget
+        return Budgeted(policy, (1.0 - RESERVE) * self.budget, limit=most, window=WINDOW)
 
     def _action(self, vector: Array, place: int) -> Array:
         action: Array = blocks(self.basis.read(vector[None]), np.array([place]), self.count)[0]

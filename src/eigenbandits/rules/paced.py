@@ -94,15 +94,16 @@ class Paced(Rule):
         costs, least = self.costs.of(view.lifted, self.known.pop(0))  # type: ignore[attr-defined]
         values = view.uppers() if self.optimistic else view.estimates()
         charges = self.pacer.price(values, least) * least
-        late = ~self.pacer.affords(costs)
-        late[[costs.argmin(), least.argmin()]] = False
-        if late.any():
+        dearest = float(costs.max())
+        if not self.pacer.affords(dearest):
+            late = ~self.pacer.affords(costs)
+            late[costs.argmin()] = late[least.argmin()] = False
             priced = values - charges
             charges[late] += 4.0 * float(priced.max() - priced.min())
         choice = self.rule.choose(PricedView(view, charges), size, rng)
         choice.upper += float(charges[choice.index])
         cost = float(costs[choice.index])
-        self.pacer.commit(cost, float(costs.max()))
+        self.pacer.commit(cost, dearest)
         self.expected.append(cost)
         return choice
 

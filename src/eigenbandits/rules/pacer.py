@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +50,12 @@ class Pacer(Component):
         The mean cost of a decision.
     horizon
         Decisions within which the spend returns to the budget.
+    limit
+        What `window` decisions in a row may cost together, or None. An action that is expected to exceed it has to
+        wait, unless it is the cheapest. The price alone keeps to the budget in the long run, but saved credit may be
+        spent just when dear decisions follow each other.
+    window
+        The number of decisions that `limit` is about.
 
     References
     ----------
@@ -70,11 +78,14 @@ class Pacer(Component):
         "spent",
         "count",
         "current",
+        "recent",
     )
 
-    def __init__(self, budget: float, horizon: int = 50) -> None:
+    def __init__(self, budget: float, horizon: int = 50, limit: float | None = None, window: int = 2048) -> None:
         self.budget = inputs.size(budget, "budget")
         self.horizon = inputs.whole(horizon, "horizon")
+        self.limit = None if limit is None else inputs.size(limit, "limit")
+        self.window = inputs.whole(window, "window")
         # The steps of recent sets, by row: their slopes and what they add to the cost of the cheapest action.
         self.slopes: Array = np.full((WINDOW, 1), -np.inf)
         self.rises: Array = np.zeros((WINDOW, 1))
@@ -84,21 +95,18 @@ class Pacer(Component):
         self.spent = 0.0
         self.count = 0
         self.current = 0.0
+        # What the latest decisions have cost, decision n at n modulo `window`.
+        self.recent: Array = np.zeros(0 if limit is None else self.window)
+        self._sort()
 
     def price(self, values: Array, costs: Array) -> float:
         """Record a decision set, and return the price at which to choose from it."""
         self._note(values, costs)
         filled = min(self.seen, WINDOW)
-        worth = self.slopes[:filled] > 0.0
-        slopes, rises = self.slopes[:filled][worth], self.rises[:filled][worth]
-        order = np.argsort(-slopes, kind="stable")
-        reached = float(self.bases[:filled].sum()) + rises[order].cumsum()
+        reached = float(self.bases[:filled].sum()) + self._rises_in_order[: len(self._order)].cumsum()
         share = self.credit / (self.horizon * self.budget)
-        steady, asked = (
-            # Where everything worth buying can be bought, the price is 0.
-            float(slopes[order[place]]) if place < len(order) else 0.0
-            for place in reached.searchsorted([filled * self.budget, filled * self.budget * (1.0 + share)])
-        )
+        granted = filled * self.budget
+        steady, asked = self._slope_at(reached, granted), self._slope_at(reached, granted * (1.0 + share))
         if steady > 0.0:
             most = math.exp(min(STEEPNESS * abs(share), _LARGEST_EXPONENT))
             asked = min(max(asked, steady / most), steady * most)
@@ -106,37 +114,84 @@ class Pacer(Component):
         # The last step is bought in part: with credit, and not with debt.
         return self.current * (1.0 + (_NUDGE if self.credit <= 0.0 else -_NUDGE))
 
+    def _slope_at(self, reached: Array, money: float) -> float:
+        """Return the slope of the step at which the money is spent; 0 where everything worth buying can be bought."""
+        place = int(reached.searchsorted(money))
+        return -self._order[place][0] if place < len(self._order) else 0.0
+
     def _note(self, values: Array, costs: Array) -> None:
         slopes, rises, base = steps(values, costs)
         more = max(len(slopes) - self.slopes.shape[1], 0)
+        place, count = self.seen % WINDOW, len(slopes)
+        self._replace(place, slopes, rises)
         # New arrays, since `state` does not copy.
         self.slopes = np.pad(self.slopes, ((0, 0), (0, more)), constant_values=-np.inf) if more else self.slopes.copy()
         self.rises = np.pad(self.rises, ((0, 0), (0, more))) if more else self.rises.copy()
         self.bases = self.bases.copy()
-        place, count = self.seen % WINDOW, len(slopes)
         self.slopes[place, :count], self.slopes[place, count:] = slopes, -np.inf
         self.rises[place, :count], self.rises[place, count:] = rises, 0.0
         self.bases[place] = base
         self.seen += 1
 
-    def affords(self, costs: Array) -> NDArray[np.bool_]:
+    def _sort(self) -> None:
+        """Put the steps worth buying in order: by falling slope, and where slopes are equal by row."""
+        rows, columns = np.nonzero(self.slopes > 0.0)
+        found = zip((-self.slopes[rows, columns]).tolist(), rows.tolist(), columns.tolist(), strict=True)
+        self._order: list[tuple[float, int, int]] = sorted(found)
+        self._rises_in_order: Array = np.zeros(WINDOW * STEPS)
+        self._rises_in_order[: len(self._order)] = [self.rises[row, column] for _, row, column in self._order]
+
+    def _replace(self, row: int, slopes: list[float], rises: list[float]) -> None:
+        """Put new steps in place of those of one row and keep the order, which costs less than sorting all again."""
+        order, sorted_rises = self._order, self._rises_in_order
+        for column, slope in enumerate(self.slopes[row].tolist()):
+            if slope > 0.0:
+                place = bisect_left(order, (-slope, row, column))
+                sorted_rises[place : len(order) - 1] = sorted_rises[place + 1 : len(order)]
+                del order[place]
+        for column, slope in enumerate(slopes):
+            if slope > 0.0:
+                step = (-slope, row, column)
+                place = bisect_left(order, step)
+                sorted_rises[place + 1 : len(order) + 1] = sorted_rises[place : len(order)]
+                sorted_rises[place] = rises[column]
+                order.insert(place, step)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned."""
+        super().restore(state)
+        self._sort()
+
+    def affords(self, costs: Array | float) -> NDArray[np.bool_]:
         """Return which costs may be paid now: for a cost above `SMALL` budgets, credit must cover half of it.
 
-        This keeps large costs from following each other by chance, and debt and credit balanced around 0.
+        This keeps large costs from following each other by chance, and debt and credit balanced around 0. No cost may
+        exceed the limit on the latest decisions.
         """
-        return np.asarray((costs <= SMALL * self.budget) | (0.5 * costs <= self.credit))
+        saved = (costs <= SMALL * self.budget) | (0.5 * costs <= self.credit)
+        if self.limit is not None:
+            # The decision about to be made takes the place of the oldest.
+            others = float(self.recent.sum() - self.recent[self.count % self.window])
+            saved = saved & (costs <= self.limit - others)
+        return np.asarray(saved)
 
     def commit(self, cost: float, dearest: float) -> None:
         """Count a decision and its expected cost; credit may grow to the cost of the most expensive action offered."""
         most = max(self.horizon * self.budget, dearest)
         self.credit = min(self.credit + self.budget, most) - cost
         self.spent += cost
+        if self.limit is not None:
+            self.recent = self.recent.copy()
+            self.recent[self.count % self.window] = cost
         self.count += 1
 
     def settle(self, expected: float, cost: float) -> None:
-        """Replace the expected cost of a decision by its actual cost."""
+        """Replace the expected cost of a decision by its actual cost; the difference counts as of now."""
         self.credit -= cost - expected
         self.spent += cost - expected
+        if self.limit is not None:
+            self.recent = self.recent.copy()
+            self.recent[(self.count - 1) % self.window] += cost - expected
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Add up the spend; the window remains that of this replica."""
@@ -144,7 +199,7 @@ class Pacer(Component):
         self.count = merging.count(replicas, "count")
 
 
-def steps(values: Array, costs: Array) -> tuple[Array, Array, float]:
+def steps(values: Array, costs: Array) -> tuple[list[float], list[float], float]:
     """Return the concave hull of the points (cost, value): slopes, rises of cost, and the cost of its first point.
 
     Slopes fall from step to step. Where there are more than `STEPS`, neighbors are joined.
@@ -152,12 +207,12 @@ def steps(values: Array, costs: Array) -> tuple[Array, Array, float]:
     Examples
     --------
     >>> slopes, rises, base = steps(np.array([0.2, 0.3, 1.0, 0.9]), np.array([1.0, 2.0, 3.0, 5.0]))
-    >>> slopes.tolist(), rises.tolist(), base  # the second point lies below the line from the first to the third
+    >>> slopes, rises, base  # the second point lies below the line from the first to the third
     ([0.4, -0.04999999999999999], [2.0, 2.0], 1.0)
     """
-    order = np.lexsort((-values, costs))
     hull: list[tuple[float, float]] = []
-    for cost, value in zip(costs[order].tolist(), values[order].tolist(), strict=True):
+    for cost, lost in sorted(zip(costs.tolist(), (-values).tolist(), strict=True)):
+        value = -lost
         if hull and cost == hull[-1][0]:
             continue
         while len(hull) > 1 and _below(hull[-2], hull[-1], (cost, value)):
@@ -165,9 +220,10 @@ def steps(values: Array, costs: Array) -> tuple[Array, Array, float]:
         hull.append((cost, value))
     if len(hull) > STEPS + 1:
         hull = [hull[round(place)] for place in np.linspace(0, len(hull) - 1, STEPS + 1)]
-    points = np.array(hull)
-    rises = np.diff(points[:, 0])
-    return np.diff(points[:, 1]) / rises, rises, float(points[0, 0])
+    # Plain numbers: a hull has few points, and arrays of a few numbers are slow.
+    rises = [after[0] - before[0] for before, after in pairwise(hull)]
+    gains = [after[1] - before[1] for before, after in pairwise(hull)]
+    return [gain / rise for gain, rise in zip(gains, rises, strict=True)], rises, hull[0][0]
 
 
 def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
