@@ -86,7 +86,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the lab, the audit and the checks only when they are asked for: choosing and learning need none of them."""
+    """Load the lab, the audit and the checks only on demand: choosing and learning need none of them."""
     if name == "Experiment":
         from eigenbandits.lab.experiments.experiment import Experiment
 

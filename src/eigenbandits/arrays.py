@@ -1,4 +1,4 @@
-"""Arrays that a user hands in as they are, or as a .npy file that is mapped from disk instead of copied."""
+"""Arrays that a user passes as they are, or as a .npy file that is mapped from disk instead of copied."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Component:
         return {name: _get_state(getattr(self, name)) for name in self._state_names}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned; the component then goes on exactly as the one that it came from."""
+        """Set what `state` returned; the component then continues exactly as the one that it came from."""
         for name in self._state_names:
             current = getattr(self, name)
             if isinstance(current, Component):

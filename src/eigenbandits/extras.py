@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 class MissingExtraError(ImportError):
-    """A feature was asked for whose package is not installed."""
+    """A feature needs a package that is not installed."""
 
 
 def need(extra: str, *modules: str, what: str) -> None:

@@ -138,7 +138,7 @@ class Product:
         self.items, self.groups = items, groups
         self.classes, self.inputs = items.shape
         self.dim = int(groups.max()) + 1
-        # Number by number, those of a group beside each other: each group is then one product with a small matrix.
+        # Number by number, those of a group next to each other: each group is then one product with a small matrix.
         self._order = np.argsort(groups, kind="stable")
         self._ends = np.cumsum(np.bincount(groups))
         self._columns = np.ascontiguousarray(items.T[self._order])

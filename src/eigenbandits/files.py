@@ -91,7 +91,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> Policy:
-    """Read a policy that `Policy.save` wrote; it goes on bit for bit as the saved one would.
+    """Read a policy that `Policy.save` wrote; it continues bit for bit as the saved one would.
 
     Nothing in the file can run code: it holds plain arrays, and names only classes that are already loaded.
 

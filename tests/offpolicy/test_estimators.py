@@ -217,7 +217,7 @@ def test_what_the_log_never_did_is_told():
     log = Log([SETS[0]] * 100, [0] * 100, np.random.default_rng(0).random(100), [1.0] * 100)
     found = Replay(log).value(lambda actions: [0.5, 0.5], "dr")
     assert found.mean_weight == 0.5
-    assert "mean importance weight is 0.5 in the place of 1" in found.warnings[0]
+    assert "mean importance weight is 0.5 instead of 1" in found.warnings[0]
     assert "hardly ever did" in found.warnings[0]
     assert found.warnings[0] in found.summary
     assert "warnings=" in repr(found)

@@ -116,6 +116,6 @@ class Optimistic(Floored):
         return {"optimism": Optimism(), "randomized": RandomizedOptimism()}
 
     def optimism(self) -> Rule:
-        """Return the form that was asked for, with the floor."""
+        """Return the selected form, with the floor."""
         forms = self.forms()
         return floored(forms[inputs.one_of(self.words["rule"], "rule", tuple(forms))], self.floor)

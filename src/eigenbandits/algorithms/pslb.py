@@ -34,7 +34,7 @@ class PSLB(Optimistic, _PrincipalSubspace):
     In each round: PCA over every action offered so far, rewarded or not; a set C_m of models inside the span of the
     top eigenvectors, with a radius that allows for the span's error, intersected with OFUL's set C_d; then the action
     whose best plausible value is highest (Lale et al. 2019, Algorithm 1). Each letter of the paper is
-    beside the argument that stands for it.
+    next to the argument that stands for it.
 
     Cost of a round: O(Kdm) to look, O(Kd²) to add the actions to the second moment (O(d²) for each of some 32 of them
     where d and K are large and many have been added), O(d²) for one reward, and a share

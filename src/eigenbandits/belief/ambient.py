@@ -53,7 +53,7 @@ class Ambient(RidgeBelief):
     rank
         m for "paper"; None takes d, which is OFUL's own worst case.
     memory
-        Half-life: after so many further rewards, a reward weighs half; None keeps all. The ridge does not fade, so that
+        Half-life: a reward weighs half after this many further ones; None keeps all. The ridge does not fade, so that
         directions that are no longer played are explored again. Nothing is proved of the radius then.
     """
 
@@ -114,7 +114,7 @@ class Ambient(RidgeBelief):
         self.evidence.add(action, reward)
         self.since_repair += 1
         # Rounding adds up over rank-one updates. A fresh factorization every 4d of them costs a small part of what
-        # the updates themselves cost and keeps the drift at that of 4d steps for ever.
+        # the updates themselves cost and keeps the drift at that of 4d steps forever.
         patience = max(256, 4 * len(action))
         if self._fade(1) or self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
             self.repair()

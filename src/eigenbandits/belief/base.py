@@ -213,10 +213,10 @@ class Belief(Component):
         """Set up the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
 
     def take_scores(self, size: float) -> None:
-        """Take note that the last coordinate of lifted actions is a score, of about this size; follows `start`."""
+        """Record that the last coordinate of lifted actions is a score, of about this size; follows `start`."""
 
     def follow(self, frame: Frame | None) -> None:
-        """Take note of the subspace; all that changes a belief without a choice or a reward happens here."""
+        """Update for the subspace; all that changes a belief without a choice or a reward happens here."""
 
     def view(self, lifted: Array) -> View:
         """Look at the belief through a decision set of lifted actions (K, D), in the frame followed last."""

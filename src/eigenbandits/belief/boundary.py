@@ -77,7 +77,7 @@ def posterior(
     count: int,
     rng: np.random.Generator,
 ) -> Models:
-    """Return models of the normal law N(θ̂, scale² Z⁻¹), as far as the decision set can tell them apart.
+    """Return models of the normal law N(θ̂, scale² Z⁻¹), as far as the decision set can distinguish them.
 
     The values of the K actions are normal with covariance scale² XZ⁻¹Xᵀ, so they are drawn in K dimensions: no factor
     of Z is needed, and `count` models cost O(count·K²). A model is, of all those that give the values drawn, the
@@ -115,7 +115,7 @@ def boundary(
     A model is θ̂ + Ω Z^{-1/2}u with u even on the sphere, u = g/‖g‖ for a normal g. The values that it gives to the K
     actions depend only on the part of g in the span of the Z^{-1/2}x, which is normal in at most K dimensions, and on
     ‖g‖, whose other part is a chi-square number. So where K < D `count` models cost O(Kd² + count·K²) instead of
-    O(count·d²). The rest of a model is drawn when it is asked for, which costs O(d²).
+    O(count·d²). The rest of a model is drawn on demand, which costs O(d²).
 
     Parameters
     ----------

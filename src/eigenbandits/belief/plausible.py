@@ -99,7 +99,7 @@ def plausible_basis(directions: Array, action: Array, optimum: Optimum) -> Array
     down, right = column - corner * unit_e, row - corner * unit_a
     graph = np.outer(column, unit_a) + np.outer(unit_e, right)
     largest = max(float(column @ column), float(row @ row))
-    # Where the corner is as large as all of it, what stands beside it is rounding, and so is the rest.
+    # Where the corner is as large as all of it, what remains is rounding, and so is the rest.
     if largest - corner**2 > 1e-10 * largest:
         graph -= np.outer(down, right) * (corner / (largest - corner**2))
     basis, _ = np.linalg.qr(directions + graph)

@@ -1,4 +1,4 @@
-"""`eigenbandits budgets`: answers of language models under a budget, from the cheapest model to the dearest."""
+"""`eigenbandits budgets`: answers of language models under a budget, from the cheapest model to the most expensive."""
 
 from __future__ import annotations
 

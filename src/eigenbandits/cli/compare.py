@@ -1,4 +1,4 @@
-"""`eigenbandits compare`: EigenUCB and PSLB in its forms beside all baselines, with bands over seeds."""
+"""`eigenbandits compare`: EigenUCB and PSLB in its forms compared with all baselines, with bands over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`eigenbandits coverage`: how often the truth leaves the confidence sets, beside what the theorems allow."""
+"""`eigenbandits coverage`: how often the truth leaves the confidence sets, compared with what the theorems allow."""
 
 from __future__ import annotations
 

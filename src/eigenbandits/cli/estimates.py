@@ -1,4 +1,4 @@
-"""`eigenbandits estimates`: the rank and the projection error that vectors alone suggest, beside the truth."""
+"""`eigenbandits estimates`: the rank and the projection error that vectors alone suggest, compared with the truth."""
 
 from __future__ import annotations
 

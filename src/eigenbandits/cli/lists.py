@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Recommend ten of a hundred films to the users of MovieLens: films liked per list, on the same visits for all.
 
-    Stop it at any time, and the same command continues. Writes lists.csv beside the results. The data comes by:
+    Stop it at any time, and the same command continues. Writes lists.csv next to the results. To get the data:
     eigenbandits data fetch movielens.
     """
     from eigenbandits.lab.reporting.tables import write_csv

@@ -65,7 +65,7 @@ def regret(
     policies: Names = None,
     problems: Annotated[
         list[str] | None,
-        typer.Option(help="Real problems beside the paper's model; see `problems`.", show_default="none"),
+        typer.Option(help="Real problems besides the paper's model; see `problems`.", show_default="none"),
     ] = None,
     data: options.Data = None,
     gamma: Annotated[

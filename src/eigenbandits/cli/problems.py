@@ -35,7 +35,7 @@ def command(
     """Run the policies of this library and of others on real decision problems: regret, ratios to the best, a figure.
 
     Stop it at any time, and the same command continues. Writes problems.md, problems.csv, standings.csv and ratios.png
-    beside the results. If the folder of the data holds no problem, those that scikit-learn ships are used; for more:
+    next to the results. If the folder of the data holds no problem, those that scikit-learn ships are used; for more:
     eigenbandits data fetch problems.
     """
     need("digits", "sklearn", what="This study")

@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Run EigenUCB and its rivals on friendly and adversarial problems: tables, criteria, and the curves.
 
-    Stop it at any time, and the same command continues. Writes robustness.md and curves.png beside the results; for
+    Stop it at any time, and the same command continues. Writes robustness.md and curves.png next to the results; for
     clicks, clicks.md with the share of the gap between random and best choices that each policy earned.
     """
     need("digits", "sklearn", what="This study")

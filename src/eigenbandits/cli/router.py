@@ -1,4 +1,4 @@
-"""`eigenbandits router`: run the gateway for language models, or measure the router beside ParetoBandit."""
+"""`eigenbandits router`: run the gateway for language models, or measure the router against ParetoBandit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def study(
     seeds: options.Seeds = 20,
     out: options.Out = Path("results/router"),
 ) -> None:
-    """Measure the router on judged and priced answers (`router/` in the folder of the data), beside ParetoBandit."""
+    """Measure the router on judged and priced answers (`router/` in the folder of the data), against ParetoBandit."""
     from eigenbandits.lab.folders import data_folder
     from eigenbandits.lab.studies import router
 

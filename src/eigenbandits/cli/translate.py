@@ -15,9 +15,6 @@ from eigenbandits.cli.scorer import Texts
 def command(
     run: Runner,
     texts: Texts,
-    rounds: options.Rounds = 3000,
-    seeds: options.Seeds = 5,
-    first_seed: options.FirstSeed = 1000,
     out: options.Out = Path("results/translate"),
 ) -> None:
     """Label texts as `scorer` does, replace the encoder at the end, and count right answers to texts never asked.
@@ -26,8 +23,5 @@ def command(
     """
     from eigenbandits.lab.studies import translate
 
-    environments = texts.environments()
-    with options.refusals():
-        experiment = translate.experiment(environments, rounds, seeds, first_seed)
-    results = run(experiment, out)
-    typer.echo(f"{seeds} seeds of {rounds:,} rounds, d = {texts.dim}\n\n{translate.report(results)}")
+    results = texts.play(run, translate.experiment, out)
+    typer.echo(translate.report(results))

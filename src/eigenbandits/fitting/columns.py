@@ -122,7 +122,7 @@ def _vectors(column: Any, name: str) -> Array:
     try:
         lengths, values = _lengths(column)
     except TypeError as error:
-        # Dask makes text of every object that it is handed by pandas, unless told otherwise.
+        # By default Dask turns every object column of pandas into text.
         text = "; Dask keeps lists as they are under dask.config.set({'dataframe.convert-string': False})"
         hint = text if "string" in str(error) else ""
         raise ValueError(f"column {name!r} holds {error} values; expected lists of d numbers{hint}") from None

@@ -11,7 +11,7 @@ from typing import Any
 from eigenbandits import extras
 from eigenbandits.fitting.columns import Block, Columns
 
-# Rows of one shard, about: enough that merging costs nothing beside learning.
+# Rows of one shard, about: enough that merging costs nothing compared with learning.
 SHARD = 1 << 20
 # Numbers of the vectors in one batch, about: 16 MB in double precision.
 NUMBERS = 1 << 21
@@ -22,7 +22,7 @@ class Shard(ABC):
 
     @abstractmethod
     def tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
-        """Give the columns as Arrow tables or batches of at most so many rows."""
+        """Yield the columns as Arrow tables or batches of at most this many rows."""
 
     def blocks(self, columns: Columns, rows: int) -> Iterator[Block]:
         """Give the same as arrays; what cannot be read is refused with its place."""
@@ -84,7 +84,7 @@ def is_dask(data: Any) -> bool:
 
 
 def open_dataset(data: Any) -> Any:
-    """Return an Arrow dataset from what users hand in: a path or a pattern, several paths, a table or a dataset."""
+    """Return an Arrow dataset from what users pass: a path or a pattern, several paths, a table or a dataset."""
     extras.need("lab", "pyarrow", what="Learning from a log")
     import pyarrow as pa
     import pyarrow.dataset as ds

@@ -4,7 +4,7 @@ On small problems, a hundred dimensions and ten actions, most of a round is Pyth
 that. Nothing is written twice but the primitives: what SciPy's BLAS and LAPACK do for NumPy's backend, as loops that a
 compiler can build into the step around them.
 
-Compiling takes half a minute, once on a machine: the native code is kept beside the package, or in the user's cache.
+Compiling takes half a minute, once on a machine: the native code is kept next to the package, or in the user's cache.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What runs in every round, a function for each step, in NumPy.
 
-Each calls NumPy and the primitives beside it, keeps nothing and knows no objects, so that a compiler can take it as a
+Each calls NumPy and the primitives next to it, keeps nothing and knows no objects, so that a compiler can take it as a
 whole: on small problems the time goes into calling forty functions, not into what they do. Call them through
 `linalg.kernels`, which holds those of the backend in use.
 """

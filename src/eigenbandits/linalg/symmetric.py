@@ -137,7 +137,7 @@ class SymmetricSum(Component):
         return NOTHING if self.waiting.shape[0] else self.half.T
 
     def changed(self) -> None:
-        """Take note that a borrower has written to the matrix."""
+        """Record that a borrower has written to the matrix."""
         self._single = None
 
     def add(self, row: Array, weight: float = 1.0) -> None:

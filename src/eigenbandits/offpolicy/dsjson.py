@@ -104,13 +104,13 @@ def _in_columns(contexts: list[Mapping[str, Any]]) -> list[NDArray[np.float64]]:
     names = sorted({name for rows in own for row in rows for name in row})
     common = sorted({name for row in shared for name in row})
     columns = {name: column for column, name in enumerate(names)}
-    beside = {name: len(names) + column for column, name in enumerate(common)}
+    common_columns = {name: len(names) + column for column, name in enumerate(common)}
     sets = []
     for rows, also in zip(own, shared, strict=True):
         made = np.zeros((len(rows), len(names) + len(common)))
         for row, features in enumerate(rows):
             made[row, [columns[name] for name in features]] = list(features.values())
-        made[:, [beside[name] for name in also]] = list(also.values())
+        made[:, [common_columns[name] for name in also]] = list(also.values())
         sets.append(made)
     return sets
 
@@ -141,5 +141,5 @@ def _features(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
                 yield from _features(inner, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            # Objects in a list only group namespaces; numbers in one are told apart by their place.
+            # Objects in a list only group namespaces; numbers in one are distinguished by their position.
             yield from _features(inner, name if isinstance(inner, Mapping) else f"{name}.{place}")

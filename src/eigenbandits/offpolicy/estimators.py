@@ -147,7 +147,7 @@ def estimate(
 
 
 class _Reading(NamedTuple):
-    """What is asked of each event: its weight, the target's value by the model, and the model's of the row chosen."""
+    """Of each event: its weight, the target's value by the model, and the model's value of the row chosen."""
 
     weights: Array
     direct: Array
@@ -196,7 +196,7 @@ def _warnings(weights: Array, effective: float, terms: Array) -> Iterator[str]:
             if mean < 1.0
             else "the propensities are not those with which the log chose"
         )
-        yield f"The mean importance weight is {mean:.3g} in the place of 1: {reason}."
+        yield f"The mean importance weight is {mean:.3g} instead of 1: {reason}."
     if effective < _FEW_EVENTS:
         yield (
             f"The weights are worth only {effective:.3g} evenly weighted events, so that the interval may be too "

@@ -36,7 +36,7 @@ class Log:
     ----------
     actions : array of shape (n, K, d), sequence of n arrays (Kᵢ, d), or path
         The decision set of each event; the path of a .npy file is mapped from disk. An object with a `shape` of three
-        numbers and an item for each event is asked for the sets one by one, so that they need not fit into memory.
+        numbers and an item for each event is read one set at a time, so that the sets need not fit into memory.
     choices : array of shape (n,), or path
         The row that was chosen.
     rewards : array of shape (n,), or path
@@ -89,7 +89,7 @@ class Log:
             The file.
         vectors
             For dsjson: gives the decision set (K, d) of an event from its context, the object under "c" with the
-            features of each action in the list "_multi" and those that all of them share beside it. None makes a
+            features of each action in the list "_multi" and those that all of them share next to it. None makes a
             column of every feature in the file, those of the actions first and then those that are shared, in
             alphabetical order: numbers as they are, words and switches as 0 or 1, what begins with "_" left out, as
             Vowpal Wabbit does. Words with many values make many columns; embed them yourself then. A list of numbers
@@ -106,7 +106,7 @@ class Log:
 
     @classmethod
     def of(cls, log: Log | Mapping[str, Any] | str | PathLike[str], what: str = "the log") -> Log:
-        """Return a log from what users hand in: a log, a mapping with its four entries, or a path."""
+        """Return a log from what users pass: a log, a mapping with its four entries, or a path."""
         if isinstance(log, Log):
             return log
         if isinstance(log, str | PathLike):

@@ -32,7 +32,7 @@ def from_obp(feedback: Mapping[str, Any], vectors: Vectors | None = None) -> Log
     Returns
     -------
     Log
-        Its decision sets are made when they are asked for.
+        Its decision sets are made on demand.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def from_obp(feedback: Mapping[str, Any], vectors: Vectors | None = None) -> Log
             f"the feedback has no entry {missing[0]!r}; expected the dictionary that OBP's "
             "obtain_batch_bandit_feedback() returns, with n_actions, context, action, reward and pscore."
         )
-    told = feedback.get("actions")
-    sets = told if told is not None and vectors is None else _Sets.of(feedback, vectors)
+    given = feedback.get("actions")
+    sets = given if given is not None and vectors is None else _Sets.of(feedback, vectors)
     return Log(sets, feedback["action"], feedback["reward"], feedback["pscore"])
 
 
 def to_obp(log: Log) -> dict[str, Any]:
-    """Return a log as the Open Bandit Pipeline's feedback; the same number of actions in every event is asked for.
+    """Return a log as the Open Bandit Pipeline's feedback; every event must have the same number of actions.
 
     OBP has one context for a round and one for an action, but no vector for the two together: a round's context is
     its decision set, row by row, and an action's is one-hot. The sets themselves are in the entry "actions", which OBP
@@ -117,6 +117,6 @@ class _Sets:
 
 
 def _products(context: Array, actions: Array) -> Array:
-    """Return the products of each action's numbers with the round's, and its own numbers beside them."""
+    """Return the products of each action's numbers with the round's, followed by its own numbers."""
     crossed = (context[:, None] * actions[:, None, :]).reshape(len(actions), -1)
     return np.concatenate([crossed, actions], axis=1)

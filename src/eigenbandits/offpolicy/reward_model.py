@@ -40,8 +40,8 @@ class Sums:
     def fit(self) -> Predict:
         """Return the ridge model with an intercept whose ridge has the least generalized cross-validation error.
 
-        With ℓ the eigenvalues of the centered Gram matrix, c = Uᵀ(Σrx) and f = Σℓ/(ℓ + λ) degrees of freedom beside the
-        intercept's, that error is (Σr² − Σc²(ℓ + 2λ)/(ℓ + λ)²)/(1 − (f + 1)/n)² (Golub, Heath and Wahba 1979).
+        With ℓ the eigenvalues of the centered Gram matrix, c = Uᵀ(Σrx) and f = Σℓ/(ℓ + λ) degrees of freedom besides
+        the intercept's, that error is (Σr² − Σc²(ℓ + 2λ)/(ℓ + λ)²)/(1 − (f + 1)/n)² (Golub, Heath and Wahba 1979).
         """
         if self.count == 0:
             return lambda actions: np.zeros(len(actions))
@@ -71,7 +71,7 @@ def whole_log(log: Log) -> Predict:
 
 
 def event_by_event(log: Log) -> Iterator[Predict]:
-    """Give for each event a model of events before it; it is fitted anew when these have grown by a half.
+    """Give for each event a model of events before it; it is refitted when there are half as many again.
 
     A logger that learns makes every choice from the rewards before it, so that a model which has seen a later event
     has seen something of this one. Only the past keeps the correction unbiased (Zhan et al. 2021).

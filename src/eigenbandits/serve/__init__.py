@@ -16,7 +16,7 @@ _PACKAGES = ("starlette", "pydantic", "orjson", "prometheus_client", "threadpool
 
 
 def __getattr__(name: str) -> Any:
-    """Load the server and the client only when they are asked for: the settings need neither."""
+    """Load the server and the client only on demand: the settings need neither."""
     if name == "Client":
         from eigenbandits.serve.client import Client
 

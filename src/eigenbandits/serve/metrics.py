@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-# Percentiles cover the last minute, and at most so many requests of all policies together and of each.
+# Percentiles cover the last minute, and at most this many requests, of all policies together and of each.
 _RECENT_SECONDS, _RECENT, _RECENT_EACH = 60.0, 20_000, 2_000
 
 

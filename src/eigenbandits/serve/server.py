@@ -113,7 +113,7 @@ class Server:
 
 
 def bind(settings: Settings, shared: bool = False) -> socket.socket:
-    """Return a socket that holds the port, beside others if it is shared; the kernel spreads connections over them."""
+    """Return a socket that holds the port; if it is shared, the kernel spreads connections over all that do."""
     host, port = settings.host, settings.port
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -41,7 +41,7 @@ class Settings:
     database: str = _option("", "postgresql://… instead of SQLite in the folder.")
     host: str = _option("127.0.0.1", "Address to listen on; any but loopback needs a key.")
     port: int = _option(8765, "Port to listen on; 0 picks a free one.", 0)
-    deciders: int = _option(0, "Processes that decide, beside one that learns; 0 does both in this process.", 0)
+    deciders: int = _option(0, "Processes that decide, in addition to one that learns; 0 does both in this process.", 0)
     publish_seconds: float = _option(1.0, "Seconds between two beliefs that the learner publishes to deciders.", 0.01)
     publish_rewards: int = _option(1000, "Rewards after which the learner publishes a belief sooner.", 1)
     max_body_bytes: int = _option(8 * 2**20, "Largest body of a request.", 1024)

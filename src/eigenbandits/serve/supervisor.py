@@ -26,12 +26,12 @@ from eigenbandits.serve.storage import database_of
 _HOPELESS = 3
 # Seconds between two starts of the same process, and to wait for one to end before it is killed.
 _PAUSE, _PATIENCE = 0.5, 90.0
-# A process that has run for so many seconds could start with these settings, and is started again whatever ends it.
+# A process that has run for this many seconds could start with these settings, and is started again whatever ends it.
 _PROOF = 30.0
 
 
 class Supervisor:
-    """Starts the processes, starts those again that end, and ends them all when it is told to.
+    """Starts the processes, restarts those that end, and stops them all on request.
 
     The port is opened here, with a socket for each decider, over which the kernel spreads the connections. A decider
     that ends leaves its socket open: new connections wait there until it has been started again.

@@ -71,7 +71,7 @@ class Batches(Component):
         self._largest = None
 
     def add(self, vectors: Array, scale: float = 1.0) -> None:
-        """Take note of consecutive vectors.
+        """Record consecutive vectors.
 
         Parameters
         ----------

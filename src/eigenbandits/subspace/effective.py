@@ -17,7 +17,7 @@ from eigenbandits.subspace.revisits import Revisits
 
 Array = NDArray[np.float64]
 
-# Nothing in the vectors tells a mean that they all have from a part that they share for a while. Up to this many
+# Nothing in the vectors distinguishes a common mean from a component that they share for a while. Up to this many
 # decision sets it is taken for the latter (`eigenbandits calibrate young`).
 YOUNG = 128
 # Few vectors fill few dimensions, whatever there are: up to this many they are taken to fill all that there are
@@ -60,7 +60,7 @@ class Effective(Component):
         self.revisits.start(vectors.shape[1])
 
     def follow(self, spectrum: Array, rank: int) -> None:
-        """Take note of a new spectrum: what lies outside fills (Σℓ)²/Σℓ² dimensions."""
+        """Update with a new spectrum: the rest of the space fills (Σℓ)²/Σℓ² dimensions."""
         rest = spectrum[rank:] / spectrum[0] if spectrum[0] > 0.0 else spectrum[:0]
         self.room = max(1.0, float(rest.sum() ** 2 / np.square(rest).sum())) if rest.any() else 1.0
 
@@ -121,7 +121,7 @@ class Effective(Component):
         return room, self.inside * self.outside / self.count**2 if self.count else 0.0
 
     def add_batch(self, vectors: Array, directions: Array | None, mean: Array | None) -> None:
-        """Take note of consecutive vectors, all of which have to be."""
+        """Record consecutive vectors; none may be left out."""
         vectors = vectors if mean is None else vectors - mean
         self.batches.add(vectors, self.scale)
         if directions is None:

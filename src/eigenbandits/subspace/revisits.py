@@ -35,8 +35,8 @@ class Revisits(Component):
     says nothing: it is zero. So the pairs are picked out that are related, those whose ρ point the same way more than
     chance would have it, or that are nearly equal, and count by what they add.
 
-    Vectors are compared less their set's mean where that leaves enough to tell them apart, so that items are known
-    again in a decision set that is shifted as a whole; else as they are.
+    Vectors are compared after subtracting their set's mean, where that leaves enough to distinguish them, so that items
+    are recognized in a decision set that is shifted as a whole; otherwise as they are.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("anchors", "filled", "stood", "sums", "rng")
@@ -182,7 +182,7 @@ def _alike(rows: Array, known: Array, directions: Array, chance: float, unit: fl
         outside = np.maximum(sizes - linalg.square_norms(inside), 0.0)
         outside_known = np.maximum(others - linalg.square_norms(inside_known), 0.0)
     else:
-        # Nothing is known of the subspace: what there is to compare is the vector as a whole.
+        # The subspace is not known: compare the whole vector.
         agree = remain = products
         outside, outside_known = sizes, others
         unit = 0.25 * (sizes.mean() + others.mean()) ** 2

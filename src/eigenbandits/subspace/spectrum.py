@@ -16,7 +16,7 @@ from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 Array = NDArray[np.float64]
 
 # Up to this many dimensions a dense decomposition gives all directions; beyond, a block is followed whose product with
-# the second moment costs no more than d · WORK multiplications, by so many steps from where it was.
+# the second moment costs no more than d · WORK multiplications, by this many steps from the previous one.
 _DENSE, _WORK, _STEPS = 512, 2**16, 2
 # Decision sets whose vectors wait together at the start, in more than 1,024 dimensions.
 _FIRST_SETS = 6
@@ -35,7 +35,7 @@ class Spectrum(PCA):
     growth
         How much the number of vectors grows before the eigenvectors are recomputed.
     memory
-        Half-life in decision sets: after so many further sets, a vector weighs half; None keeps all.
+        Half-life in decision sets: after this many further sets, a vector weighs half; None keeps all.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (*PCA._state_names, "since_fading")

@@ -122,7 +122,7 @@ def decisions_stay_as_they_are(make: Make) -> None:
 
 @check
 def models_may_be_asked_for_late(make: Make) -> None:
-    """A decision's model is the same whether it is asked for at once or after the belief has moved on."""
+    """A decision's model is the same whether it is read at once or after the belief has moved on."""
     asking, patient = make(), make()
     models, decisions = [], []
     for actions in decision_sets(count=25):

@@ -50,7 +50,7 @@ def play(policy: Policy, sets: Iterable[Array]) -> list[Decision]:
 
 
 def copy_of(policy: Policy) -> Policy:
-    """Return a policy that goes on as this one does, by way of a file."""
+    """Return a policy that continues as this one does, saved to a file and loaded."""
     return from_bytes(to_bytes(policy))
 
 

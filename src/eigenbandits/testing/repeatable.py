@@ -46,7 +46,7 @@ def clones_have_seen_nothing(make: Make) -> None:
 
 @check
 def loaded_policies_go_on(make: Make) -> None:
-    """A policy that was saved and loaded goes on bit for bit."""
+    """A policy that was saved and loaded continues bit for bit."""
     for rounds in (0, 15):
         policy = make()
         play(policy, decision_sets(count=rounds))
@@ -119,7 +119,7 @@ def restored_policies_share_nothing(make: Make) -> None:
 
 @check
 def diagnostics_change_nothing(make: Make) -> None:
-    """A policy that is asked for its diagnostics in every round chooses as one that never is."""
+    """Reading the diagnostics in every round changes no choice."""
     for rounds in (0, 1, 20):
         policy = make()
         play(policy, decision_sets(count=rounds))

@@ -1,4 +1,4 @@
-"""What the paper proves about the regret: Theorem 1 with its explicit terms, beside OFUL's bound."""
+"""What the paper proves about the regret: Theorem 1 with its explicit terms, and OFUL's bound to compare."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_visit_is_a_user_and_films_that_the_user_has_rated(file):
         assert (visit.user == users[[0, 1, 3, 4, 5]]).all(axis=1).any()
     with pytest.raises(ValueError, match=r"has no user who has rated 121 films\.$"):
         next(FilmLists(str(file), films=121).instance(0).visits())
-    with pytest.raises(ValueError, match="does not know a θ"):
+    with pytest.raises(ValueError, match="has no known θ"):
         _ = environment.instance(0).theta
 
 

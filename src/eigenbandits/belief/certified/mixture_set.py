@@ -146,7 +146,7 @@ class MixtureSet(Belief):
             for found in predictions
         ]
         lost = [ridge.learn(found, action, reward) for ridge, found in zip(self.ridges, predictions, strict=True)]
-        # Last, since everything above can be made anew from the sums (`recover`).
+        # Last, since everything above can be recomputed from the sums (`recover`).
         self._coming = self.evidence.count + 1, scores
         self.evidence.add(action, reward)
         self.scores = scores
@@ -193,7 +193,7 @@ class MixtureSet(Belief):
         self.scores = scores
 
     def recover(self) -> None:
-        """Find everything that follows from the sums anew; a reward that they hold is scored, any other is not."""
+        """Recompute everything that follows from the sums; a reward that they hold is scored, any other is not."""
         count, scores = self._coming
         if count == self.evidence.count:
             self.scores = scores
@@ -236,7 +236,7 @@ class MixtureSet(Belief):
         """Return the ridges that decide, each with its radius; that of the subspace is left out where it is doubtful.
 
         A refuted reading of the whole space refutes R or S themselves, and nothing is proved then. To go on exploring,
-        the radius is the one which that member would have alone: R² log(det Z/det W) in the place of what mixing found.
+        the radius is the one that this member would have alone: R² log(det Z/det W) instead of the mixture's.
         """
         squares = self.squares()
         ridge = self.ambient_ridge

@@ -65,13 +65,13 @@ class Ridge(Component):
             return True
         weight = 1.0 / (1.0 + gain)
         self.inverse.add(prediction.solved, weight)
-        # A new array, not an update in place: decisions already handed out may still refer to the old one.
+        # A new array, not an update in place: earlier decisions may still refer to the old one.
         self.center = linalg.axpy(prediction.solved, self.center.copy(), a=weight * surprise)
         self.residual += weight * surprise * surprise
         return False
 
     def upkeep(self, lost: bool, evidence: Evidence) -> None:
-        """Count a reward that the evidence holds by now, and make everything anew where that is due.
+        """Count a reward that the evidence holds by now, and recompute everything when that is due.
 
         A fresh factorization every 4d rewards costs a small part of what the updates themselves cost, and keeps their
         rounding at that of 4d steps.
@@ -97,7 +97,7 @@ class Ridge(Component):
         self.largest = float(np.diagonal(self.inverse.flush()).max())
 
     def repair(self, evidence: Evidence) -> None:
-        """Find Z⁻¹ and θ̂ anew from the sums."""
+        """Recompute Z⁻¹ and θ̂ from the sums."""
         half, center, _ = linalg.inverse(self.precision(evidence), self.inside, evidence.moment)
         self.inverse.reset(half)
         self.largest = float(np.diagonal(half).max())

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 # `eigenbandits calibrate` has a study of this, and of the two numbers below.
 GROWTH = 0.5
 # Where rewards are e⁶ times as likely under twice the variance as under the variance expected, which one of five
-# standard deviations is, or many smaller ones are together, the prior is fitted anew; if rewards have grown by a
+# standard deviations is, or many smaller ones are together, the prior is refitted; if rewards have grown by a
 # twentieth since the last fit, so that heavy tails cost no more than so many fits.
 SURPRISING, SOONEST = 6.0, 0.05
 # Rank-one updates between two fits at the most, or 4d: rounding adds up over them.
@@ -60,7 +60,7 @@ _FORECAST = (2 * len(SHAPES) + 1,)
 class Spectral(Ambient):
     """θ ~ N(0, ρσ² g(C)) with C the second moment of all actions offered: a Gaussian posterior with nothing to set.
 
-    The shape g, the signal-to-noise ratio ρ and the noise σ come from the rewards (`LearnedPrior`), anew whenever their
+    The shape g, the signal-to-noise ratio ρ and the noise σ come from the rewards (`LearnedPrior`), whenever their
     number has grown by a half, or sooner where they surprise; the members' posteriors are joined into the normal law
     with the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the
     actions, or the rewards, by a number, or adding one to all rewards, changes no choice.
@@ -131,7 +131,7 @@ class Spectral(Ambient):
         self.center = np.zeros(dim)
 
     def take_scores(self, size: float) -> None:
-        """Take note of the score's coordinate."""
+        """Record the score's coordinate."""
         self.score = size
 
     def expect(self, model: Array) -> None:
@@ -158,10 +158,10 @@ class Spectral(Ambient):
             return
         said = self._said_many(action[None])[0] if forecast is None else forecast
         value = self.bounds.uncensored(reward, float(said[0]))
-        # A posterior that the next choice makes anew need not follow.
+        # A posterior that the next choice recomputes need not follow.
         if self.evidence.count < self.due:
             self._follow_reward(action, value)
-        # Last, since everything above can be made anew from the sums (`recover`).
+        # Last, since everything above can be recomputed from the sums (`recover`).
         if self.origin is None:
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
@@ -242,7 +242,7 @@ class Spectral(Ambient):
         return said
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up what the rewards said; the next choice learns the prior and makes the posterior anew."""
+        """Add up what the rewards said; the next choice learns the prior and recomputes the posterior."""
         if self.memory is not None:
             merging.refuse_faded()
         # Each has taken its own first reward off; one without rewards, nothing from nothing.
@@ -262,7 +262,7 @@ class Spectral(Ambient):
         self.recover()
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Carry the sums and the sample over; the next frame learns the prior and makes the posterior anew."""
+        """Carry the sums and the sample over; the next frame learns the prior and recomputes the posterior."""
         sample = Sample(self.memory)
         sample.restore(self.sample.state())
         evidence = self.evidence.copy()
@@ -278,11 +278,11 @@ class Spectral(Ambient):
         self.recover()
 
     def recover(self) -> None:
-        """Let the next choice make the posterior anew."""
+        """Let the next choice recompute the posterior."""
         self.due = 0
 
     def repair(self, evidence: Evidence | None = None) -> None:
-        """Let the next choice make the posterior anew."""
+        """Let the next choice recompute the posterior."""
         self.recover()
 
     def _fit(self, basis: Array, spectrum: Array, rank: int) -> None:
@@ -358,7 +358,7 @@ class Spectral(Ambient):
         return members, estimates, sums_covariance
 
     def _sampled(self, dim: int) -> tuple[Array, Array, float]:
-        """Return the actions of the sample, their rewards and the degrees of freedom, likewise."""
+        """Return the actions of the sample, their rewards and the degrees of freedom, in the same way."""
         if not self.sample.fill:
             return np.zeros((1, dim)), np.zeros(1), 0.0
         rows, rewards, total = self.sample.residuals(self.mean)

@@ -50,7 +50,7 @@ class Bounds(Component):
         return expected if (above or below) and self.differ else reward
 
     def note(self, reward: float) -> bool:
-        """Take note of a reward, and return whether it is the first that differs from the others."""
+        """Record a reward, and return whether it is the first that differs from the others."""
         first = self.lowest == self.highest != reward
         if reward >= self.highest:
             self.highest, self.above = reward, reward == self.highest
@@ -59,7 +59,7 @@ class Bounds(Component):
         return first
 
     def note_many(self, rewards: Array) -> bool:
-        """Take note of many."""
+        """Record many."""
         first = False
         for end in (float(rewards.min()), float(rewards.max())):
             # Once more where it came more than once; how often else makes no difference.
@@ -68,7 +68,7 @@ class Bounds(Component):
         return first
 
     def merge(self, replicas: Sequence[Replica[Bounds]]) -> None:
-        """Take note of what several have seen; the reward that all of them started from is one, not many."""
+        """Combine what several have seen; the reward that all of them started from is one, not many."""
         parts = [replica.part for replica in added(replicas)]
         shared = [replica.part for replica in replicas if replica.weight < 0]
         self.lowest, self.highest = min(part.lowest for part in parts), max(part.highest for part in parts)

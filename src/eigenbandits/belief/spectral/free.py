@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The prior on the score's slope is worth so many rewards, as that on the noise is (`prior.WEIGHT`). It is around one
-# standard deviation of the rewards for one of the scores: the score is right until rewards say otherwise.
+# The prior on the score's slope weighs as much as this many rewards, as that on the noise does (`prior.WEIGHT`). It is
+# around one standard deviation of the rewards for one of the scores: the score is right until rewards say otherwise.
 SCORE_WEIGHT = 4.0
 
 

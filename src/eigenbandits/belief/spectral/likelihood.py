@@ -23,7 +23,7 @@ class Spread:
     Attributes
     ----------
     roots : ndarray of shape (q,)
-        Square roots of the variances along the eigenvectors at hand.
+        Square roots of the variances along the given eigenvectors.
     rest : float
         The same in every other direction.
     """
@@ -33,7 +33,7 @@ class Spread:
 
 
 # The least ℓ/ℓ_m that counts, since a direction that no action has had yet needs some variance all the same; and the
-# least variance, below which double precision would not tell it from 0 beside the largest.
+# least variance, below which double precision cannot distinguish it from 0 next to the largest.
 LEAST_SHARE, LEAST_VARIANCE = 1e-6, float(np.finfo(float).eps)
 
 
@@ -119,7 +119,7 @@ class RowsReading:
         Chosen actions (n, d), about their mean where there is an intercept, and the eigenvectors (d, q); or None where
         the rows are given in the basis of all of these.
     rewards
-        Their rewards, likewise.
+        Their rewards, in the same order.
     count
         The degrees of freedom.
     """

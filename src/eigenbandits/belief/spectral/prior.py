@@ -69,7 +69,7 @@ class Member:
     lower, white
         The factor L of I + ρA and L⁻¹v, for the reading that it was found with.
     weight
-        The probability that this is the shape to go by.
+        The probability that this is the right shape.
     """
 
     prior: Spread
@@ -207,7 +207,7 @@ class LearnedPrior(Component):
         noise
             R, or None where it is to be learned.
         origin
-            What has been taken off the rewards that the reading saw.
+            The constant that was subtracted from the rewards of the reading.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
         priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]

@@ -41,15 +41,15 @@ def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: di
 
 
 def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
-    """Return the diagonal (n + 1,) and the numbers beside it (n,) of [[0, vᵀ], [v, A]], made tridiagonal.
+    """Return the diagonal (n + 1,) and the off-diagonal (n,) of [[0, vᵀ], [v, A]], made tridiagonal.
 
     Reflections that leave the first coordinate alone turn v into ±‖v‖ times a unit vector, and A into T = QᵀAQ in a
     basis that starts with it: one decomposition for all ratios.
 
     Examples
     --------
-    >>> diagonal, beside = tridiagonal(np.diag([1.0, 2.0]), np.array([0.0, 3.0]))
-    >>> diagonal.round(12).tolist(), np.abs(beside).round(12).tolist()
+    >>> diagonal, off_diagonal = tridiagonal(np.diag([1.0, 2.0]), np.array([0.0, 3.0]))
+    >>> diagonal.round(12).tolist(), np.abs(off_diagonal).round(12).tolist()
     ([0.0, 2.0, 1.0], [3.0, 0.0])
     """
     size = len(vector) + 1
@@ -57,8 +57,8 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
     bordered[1:, 0] = vector
     bordered[1:, 1:] = kernel
     # A block of 32 columns at a time.
-    _, diagonal, beside, _, _ = lapack.dsytrd(bordered, lower=1, lwork=32 * size, overwrite_a=1)
-    return diagonal, beside
+    _, diagonal, off_diagonal, _, _ = lapack.dsytrd(bordered, lower=1, lwork=32 * size, overwrite_a=1)
+    return diagonal, off_diagonal
 
 
 def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -70,11 +70,11 @@ def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """
     # From here on (n, k, ratios).
     diagonal = 1.0 + np.array([one for one, _ in tridiagonals]).T[1:, :, None] * RATIOS
-    beside = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
-    pulls = beside[1:] * RATIOS**2
+    squares = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
+    pulls = squares[1:] * RATIOS**2
     for place in range(len(pulls) - 1, -1, -1):
         pivot, pull = diagonal[place], pulls[place]
         pull /= diagonal[place + 1]
         pivot -= pull
         np.maximum(pivot, 1.0, out=pivot)
-    return np.log(diagonal).sum(axis=0), beside[0] / diagonal[0]
+    return np.log(diagonal).sum(axis=0), squares[0] / diagonal[0]

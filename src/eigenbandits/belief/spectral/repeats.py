@@ -18,15 +18,15 @@ Array = NDArray[np.float64]
 
 # Actions that are remembered: the latest ones, by a digest of 8 bytes each.
 ROOM = 8192
-# The prior that repetitions are as noisy as anything else is worth so many of them, as that on the noise is
-# (`prior.WEIGHT`).
+# The prior that repetitions are as noisy as anything else weighs as much as this many of them, as that on the noise
+# does (`prior.WEIGHT`).
 WEIGHT = 4.0
 
 
 class Repeats(Component):
     """Decides which rewards of repeated actions count: none where the same action always earns the same.
 
-    A linear model is wrong about an action x by some u(x), and errs in the same way each time that x comes again: the
+    A linear model is wrong about an action x by some u(x), and errs in the same way each time x is chosen: the
     rewards of n repetitions are worth n/(1 + (n − 1)ι) of n different actions, with ι the share of the residual
     variance that is common to them, 1 less the variance of rewards about their own action's mean over all of it.
     Questions that are asked again and again would otherwise be learned by heart, at the expense of all others. Where
@@ -63,7 +63,7 @@ class Repeats(Component):
         self._places = None
 
     def count(self, row: Array, reward: float, variance: float) -> bool:
-        """Take note of a reward, and return whether it counts, given the variance of the rewards about the model."""
+        """Record a reward, and return whether it counts, given the variance of the rewards about the model."""
         if self._places is None:
             self._places = {key: place for place, key in enumerate(self.keys[: self.fill].tolist())}
         key = int.from_bytes(blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest(), "little")
@@ -86,7 +86,7 @@ class Repeats(Component):
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
     ) -> tuple[Array, Array, list[Array | None] | None]:
-        """Take note of many rewards, and return those that count."""
+        """Record many rewards, and return those that count."""
         kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
         said = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
         return rows[kept], rewards[kept], said
@@ -121,5 +121,5 @@ class Repeats(Component):
 
 
 def _worth(count: float, common: float) -> float:
-    """Return how many different actions so many repetitions of one are worth."""
+    """Return how many different actions a number of repetitions of one counts as."""
     return count / (1.0 + (count - 1.0) * common)

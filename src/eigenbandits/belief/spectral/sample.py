@@ -44,13 +44,13 @@ class Sample(Component):
         self.drawn = False
 
     def start(self, dim: int, size: int) -> None:
-        """Set up the room for so many rewards, or one fewer, so that their number is even."""
+        """Allocate room for this many rewards, or one fewer, so that their number is even."""
         even = 2 * (size // 2)
         self.rows = np.zeros((even, dim))
         self.rewards = np.zeros(even)
 
     def add(self, row: Array, reward: float) -> None:
-        """Take note of one lifted action and its reward."""
+        """Record one lifted action and its reward."""
         number, size = self.seen, len(self.rewards)
         self.seen += 1
         if not size:
@@ -68,7 +68,7 @@ class Sample(Component):
             self.fill += 1
 
     def add_many(self, rows: Array, rewards: Array) -> None:
-        """Take note of many."""
+        """Record many."""
         if not len(self.rewards):
             self.seen += len(rows)
             return

@@ -19,7 +19,7 @@ _PARTIAL, _PAST_THE_END = 206, 416
 
 
 class Resumed:
-    """A downloader for pooch that keeps a partial download beside the target, as ``NAME.part``.
+    """A downloader for pooch that keeps a partial download next to the target, as ``NAME.part``.
 
     Parameters
     ----------

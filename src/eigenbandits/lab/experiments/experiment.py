@@ -108,7 +108,7 @@ class Experiment:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Experiment:
-        """Read an experiment from a TOML file, or from the experiment.json beside its results.
+        """Read an experiment from a TOML file, or from the experiment.json next to its results.
 
         Modules in the folder of the file can be named in ``kind = "module:Class"``.
         """

@@ -47,7 +47,7 @@ class Results:
     found, times : pyarrow.Table
         The tables of results.parquet and timing.parquet: the same rows, the second with times.
     about : dict
-        What is stored beside them: settings, versions, machine.
+        What is stored with them: settings, versions, machine.
     """
 
     folder: Path
@@ -68,7 +68,7 @@ class Results:
                     f"{path} holds no {name}; expected the folder of an experiment that has been run."
                 ) from None
             except parquet.DamagedFileError as error:
-                raise LabError(f"{error}; `eigenbandits run` rebuilds it from the cells beside it.") from None
+                raise LabError(f"{error}; `eigenbandits run` rebuilds it from the cells next to it.") from None
         about = Store(path).settings()
         if "settings" not in about:
             raise LabError(f"{path / 'experiment.json'} is missing or damaged; `eigenbandits run` writes it again.")

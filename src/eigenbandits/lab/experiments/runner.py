@@ -126,7 +126,7 @@ def _run(store: Store, engine: Any, cells: Sequence[PendingCell], shown: Progres
 
 
 def _build(store: Store, experiment: Experiment, planned: Sequence[PlannedCell], engine: str) -> list[str]:
-    """Write the tables and the files beside them, and return the cells that cannot be read."""
+    """Write the tables and the files next to them, and return the cells that cannot be read."""
     rows = _rows(experiment, planned)
     tables, damaged = store.assemble(rows)
     if damaged:
@@ -135,12 +135,12 @@ def _build(store: Store, experiment: Experiment, planned: Sequence[PlannedCell],
         store.write(store.folder / name, content)
     if experiment.source is not None:
         store.write(store.folder / "experiment.toml", experiment.source.encode())
-    beside = _metadata(experiment, planned, engine) | {
+    metadata = _metadata(experiment, planned, engine) | {
         "other_cells": store.others(row["hash"] for row in rows),
         "code_of_cells": sorted(set(store.made_by({row["hash"] for row in rows}).values())),
         "stamp": store.stamp(rows),
     }
-    store.write(store.folder / SETTINGS, json.dumps(beside, indent=1, ensure_ascii=False).encode())
+    store.write(store.folder / SETTINGS, json.dumps(metadata, indent=1, ensure_ascii=False).encode())
     return []
 
 

@@ -102,7 +102,9 @@ def find_class(kind: str, what: str) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except ImportError as error:
-        raise LabError(f"the module of {kind!r} cannot be imported ({error}); put it beside the experiment.") from error
+        raise LabError(
+            f"the module of {kind!r} cannot be imported ({error}); put it next to the experiment."
+        ) from error
     except AttributeError:
         raise LabError(
             f"module {module_name!r} has no class {name!r}; {suggestion(name, _classes_in(found))}"

@@ -146,7 +146,7 @@ class Store:
         return {RESULTS: parquet.to_bytes(found, made), TIMING: parquet.to_bytes(times, made)}, []
 
     def settings(self) -> dict[str, Any]:
-        """Return what is stored beside the results: settings, versions, machine; empty if missing or damaged."""
+        """Return what is stored with the results: settings, versions, machine; empty if missing or damaged."""
         try:
             return dict(json.loads((self.folder / SETTINGS).read_text()))
         except (OSError, ValueError):

@@ -45,7 +45,7 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Bars beside those of the panel's other `Bars`, at the categories of the horizontal axis."""
+    """Bars next to those of the panel's other `Bars`, at the categories of the horizontal axis."""
 
     name: str
     heights: Values

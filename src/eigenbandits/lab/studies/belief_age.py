@@ -1,4 +1,4 @@
-"""What the age of a belief costs: choices by a belief that is published every so many rounds, as deciders make them."""
+"""The cost of an old belief: choices by a belief that is published every few rounds, as deciders make them."""
 
 from __future__ import annotations
 

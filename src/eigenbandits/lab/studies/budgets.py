@@ -1,4 +1,4 @@
-"""Answers of language models under a budget: what is spent, and how good they are, from the cheapest to the dearest."""
+"""Answers of language models under a budget: spending and quality, from the cheapest to the most expensive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,22 +16,22 @@ from eigenbandits.algorithms import EigenUCB
 from eigenbandits.budgeted import Budgeted
 from eigenbandits.decision import Decision
 from eigenbandits.environments import Round
-from eigenbandits.files import open_whole
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
+from eigenbandits.lab.studies.router.data import read, write
 
 LEVELS = 7
 PHASES = ("val", "test")
 OURS, PEER = "Budgeted", "ParetoBandit"
-# With three models, and answers of which a few are bad, the usual width of 1 gave up on the dearest model within 500
-# prompts in 8 of the seeds from 0 to 59, and this one in 2.
+# With three models, and answers of which a few are bad, the usual width of 1 gave up on the most expensive model
+# within 500 prompts in 8 of the seeds from 0 to 59, and this one in 2.
 WIDTH = 2.0
 LEGEND = """\
-Learned on `val` in random order; then measured on `test`, where learning goes on. Only the reward and the cost of the
+Learned on `val` in random order; then measured on `test`, where learning continues. Only the reward and the cost of the
 chosen model are seen, after the choice. budget: dollars per answer. spent: mean over seeds of what was spent on `test`
 over the budget, with the standard deviation and the largest excess of a run. quality: mean reward on `test`.
 ahead: the mean of the paired differences in quality to ParetoBandit with its 95 % interval."""
@@ -69,16 +68,7 @@ def prepare(folder: Path, vectors: Path, out: Path) -> Path:
         count = len(found[f"{phase}_vectors"])
         if count != len(found[f"{phase}_costs"]):
             raise LabError(f"{vectors} has {count} vectors for {phase}; expected one for each line.")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with open_whole(out) as file:
-        np.savez(file, **found)  # type: ignore[arg-type]
-    return out
-
-
-@lru_cache(maxsize=1)
-def _read(file: str) -> dict[str, Array]:
-    with np.load(file) as archive:
-        return {name: archive[name] for name in archive.files}
+    return write(out, found)
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ class PricedAnswers:
 
     def instance(self, seed: int) -> AnswersInstance:
         """Return the prompts in the order that belongs to a seed."""
-        return AnswersInstance(_read(self.file), self.rank, seed)
+        return AnswersInstance(read(self.file), self.rank, seed)
 
 
 class AnswersInstance:
@@ -112,7 +102,7 @@ class AnswersInstance:
     Attributes
     ----------
     budgets : ndarray
-        Log-spaced from the cheapest to the dearest model's mean cost on `test`.
+        Log-spaced from the cheapest to the most expensive model's mean cost on `test`.
     learned : int
         The number of prompts of `val`.
     context, costs : ndarray
@@ -226,7 +216,7 @@ class ParetoMonitor(BudgetMonitor):
         return SimpleNamespace(index=self.models.index(model))
 
     def teach(self, decision: Any, reward: float, cost: float) -> None:
-        """Learn; the cost that was paid stands in for the one it had expected, as in its own experiments."""
+        """Learn; the cost that was paid replaces the expected one, as in its own experiments."""
         self.log.cost_usd = cost
         self.router.process_feedback(self.log.request_id, reward=reward)
 

@@ -1,4 +1,4 @@
-"""What a constant of the library does: the measurements that it was chosen by, with other values in its place."""
+"""The effect of a constant of the library: the measurements behind it, with other values instead."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def spending(seeds: range) -> dict[str, float]:
     """Return what a pacer spends, and the value that it earns as a share of the best for the whole sequence.
 
     Five actions whose costs lie three orders of magnitude apart and whose values are known, with a budget between the
-    cheapest and the dearest, for 2,000 decisions.
+    cheapest and the most expensive, for 2,000 decisions.
     """
     spent, earned = [], []
     for seed in seeds:

@@ -138,7 +138,7 @@ class CertifiedMonitor:
         self.noise_squares = 0.0
 
     def choose(self, actions: Array) -> Decision:
-        """Compare the set with the truth as it stands when the choice is made."""
+        """Compare the set with the truth at the time of the choice."""
         decision = self.policy.choose(actions)
         frame = self.subspace.current()
         assert frame is not None

@@ -1,4 +1,4 @@
-"""How often the truth leaves the confidence sets, beside what the theorems allow, and how loose the sets are."""
+"""How often the truth leaves the confidence sets, compared with what the theorems allow, and how loose the sets are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo: EigenUCB with nothing set beside the paper's PSLB and strong baselines, on images and on the model."""
+"""The demo: EigenUCB with nothing set against the paper's PSLB and strong baselines, on images and on the model."""
 
 from __future__ import annotations
 

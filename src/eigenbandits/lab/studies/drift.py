@@ -1,4 +1,4 @@
-"""Worlds that change: labels permuted, tastes reversed, a slow rotation, and none; fixed half-lives beside "auto"."""
+"""Worlds that change: labels permuted, tastes reversed, a slow rotation, and none; fixed half-lives and "auto"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of the rank and of the projection error beside the truth: which to trust, and how often each is wrong."""
+"""Estimates of the rank and of the projection error against the truth: which to trust, and how often each is wrong."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def rank_table(results: Results) -> str:
 
 
 def error_table(results: Results) -> str:
-    """Return how large the estimated errors are beside the truth, and how often the truth exceeds them."""
+    """Return how large the estimated errors are compared with the truth, and how often the truth exceeds them."""
 
     def cells(label: str) -> list[str]:
         truth = moments(results, "truth", label)

@@ -1,4 +1,4 @@
-"""A guarded policy beside its baseline: how often it falls below the share that was promised, and what that costs."""
+"""A guarded policy and its baseline: how often it falls below the share that was promised, and what that costs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Policy
 
 # How a run starts:
-# plain       a fresh EigenUCB beside a baseline that takes the action of median value;
+# plain       a fresh EigenUCB with a baseline that takes the action of median value;
 # best        the baseline takes the best action, so that all exploration loses;
 # poisoned    the policy has learned POISON rewards of the opposite sign before it is guarded;
 # contrary    the policy always wants the worst action;
@@ -37,7 +37,7 @@ SETTLED = 1000
 LEGEND = f"""\
 broken: runs in any round of which the expected reward so far was below a share 1 − α of the baseline's.
 kept: rounds in which the guard kept to the baseline against the policy. late: regret after round {SETTLED:,}.
-plain: EigenUCB beside a baseline that takes the median action. best: the baseline takes the best one. poisoned: the
+plain: EigenUCB with a baseline that takes the median action. best: the baseline takes the best one. poisoned: the
 policy has learned {POISON} rewards of the opposite sign before. contrary: the policy always wants the worst action.
 adversary: half of each action is the current error of the guard's estimate."""
 

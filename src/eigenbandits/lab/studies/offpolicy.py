@@ -36,7 +36,7 @@ LEVEL = 1.0
 ARMS = (5, 100, 500)
 METHODS = ("ips", "dr")
 REQUIRED = 0.93
-"""The coverage required of a 95 % interval; 300 logs cannot tell it from 95 % much better."""
+"""The coverage required of a 95 % interval; 300 logs can hardly distinguish it from 95 %."""
 # Decision sets that give the value of a target without a closed form.
 _SETS = 20_000
 LEGEND = """\

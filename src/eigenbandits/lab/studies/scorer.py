@@ -1,4 +1,4 @@
-"""A policy that starts from a scorer, beside that scorer: window by window, and on queries that were never asked."""
+"""A policy that starts from a scorer, against that scorer: window by window, and on queries that were never asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from eigenbandits.lab.studies.problems.environments import DrawnInstance, FilePr
 
 WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""
-# Queries that show the directions of queries, and at most so many, or a quarter, that are kept for the end.
+# Queries that show the directions of queries, and the largest number, or a quarter, that is kept for the end.
 SHOWN, UNSEEN = 1000, 1000
 PLAYERS = ("scorer", "EigenUCB", "as a column")
 _TEXTS = "txt_{}.npz"
@@ -122,7 +122,7 @@ class ScoredPlayer:
         self.played = 0
 
     def reveal(self, instance: AskedInstance) -> None:
-        """Take note of the queries that are kept for the end."""
+        """Record the queries that are kept for the end."""
         self.instance = instance
 
     def choose(self, actions: Array) -> Decision:

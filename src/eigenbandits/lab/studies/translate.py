@@ -108,7 +108,7 @@ class TranslatedPlayer:
         self.log: list[tuple[int, float]] = []
 
     def reveal(self, instance: AskedInstance) -> None:
-        """Take note of the texts."""
+        """Record the texts."""
         self.instance = instance
 
     def choose(self, actions: Array) -> Decision:
@@ -144,7 +144,7 @@ class TranslatedPlayer:
         return found
 
     def _again(self, embedded: Embedded) -> Policy:
-        """Return a fresh policy that has learned from the log, embedded anew."""
+        """Return a fresh policy that has learned from the log, embedded again."""
         instance, policy = self.instance, EigenUCB(seed=self.seed)
         places = islice(orders(len(instance.asked), np.random.default_rng((instance.seed, 1))), len(self.log))
         texts = instance.asked[list(places)]
@@ -179,8 +179,8 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
 
 LEGEND = """\
 scorer, policy: right answers to texts never asked, in percent, with the first encoder; then with the one that replaces
-it, by its own scores, by the policy carried over, and by a fresh policy that learned from the log, embedded anew. kept:
-the lead over the scorer after, as a share of that before. loss: what translate() itself estimated.
+it, by its own scores, by the policy carried over, and by a fresh policy that learned from the log, embedded again.
+kept: the lead over the scorer after, as a share of that before. loss: what translate() itself estimated.
 rotated: turned, with noise of 20 % of each vector's length; truncated: the first 256 numbers."""
 HEADERS = ["problem", "encoder", "scorer", "policy", "new scorer", "translated", "from the log", "lead", "kept", "loss"]
 

@@ -154,7 +154,7 @@ class PaperFigure:
     ranks : tuple of int
         The values of m.
     intersection : bool
-        Whether PSLB is drawn over the intersection of both sets, beside the projected one alone.
+        Whether PSLB is drawn over the intersection of both sets, as well as over the projected one alone.
     """
 
     name: str

@@ -50,7 +50,7 @@ class Decider(SharedWriter):
         self._caught_up: float | None = None
         # For each policy, when its belief may be read again.
         self._next_read: dict[int, float] = {}
-        # When each unknown name was asked for first, and when it was last looked up what there is.
+        # When each unknown name was first requested, and when the database was last read.
         self._asked: dict[str, float] = {}
         self._refreshed = 0.0
 
@@ -92,7 +92,7 @@ class Decider(SharedWriter):
         """Nothing to do: the learner removes the rows."""
 
     def discard_items(self, catalogue: Catalogue) -> None:
-        """Nothing to do, likewise."""
+        """Do nothing, for the same reason."""
 
     def _connect(self) -> None:
         """Connect, and open a lane."""

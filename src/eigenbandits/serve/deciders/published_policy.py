@@ -11,10 +11,9 @@ from eigenbandits import files
 from eigenbandits.decision import Decision
 from eigenbandits.serve.storage.lanes import BeliefRow
 from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
-from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.hosted_policy import HostedPolicy
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy, decision_row
 
 
 class PublishedPolicy(HostedPolicy):
@@ -61,18 +60,5 @@ class PublishedPolicy(HostedPolicy):
         self, decision_set: DecisionSet, decision: Decision, number: int, request: str | None, now: float, epoch: int
     ) -> DecisionRow:
         """Return the row of a decision."""
-        return DecisionRow(
-            policy=self.id,
-            round=number,
-            request=request,
-            index=decision.index,
-            size=decision_set.size(self.catalogue),
-            item=decision_set.item(self.catalogue, decision.index),
-            propensity=decision.propensity,
-            estimate=decision.estimate,
-            upper=decision.upper,
-            decided_at=now,
-            content=codec.encode_decision(decision_set, decision.forecast),
-            epoch=epoch,
-            belief=self.version,
-        )
+        made = (decision_set, decision, number, request, now, epoch)
+        return decision_row(self.id, self.catalogue, *made, belief=self.version)

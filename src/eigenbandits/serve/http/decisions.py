@@ -182,7 +182,7 @@ class DecisionHandlers:
 
 
 def _options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Options:
-    """Return what an entry says beside the actions."""
+    """Return what an entry says besides the actions."""
     size = found.size(catalogue)
     ids = None
     if catalogue is not None and (entry.get("allowed") is not None or entry.get("exclude") is not None):

@@ -16,7 +16,7 @@ from eigenbandits.serve.http.validation import validated
 
 JSON, BINARY, PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
 TEXT = "text/plain"
-# Beside the scopes of keys: an open endpoint needs no key, and any valid key will do for the other kind.
+# Besides the scopes of keys: an open endpoint needs no key, and any valid key will do for the other kind.
 OPEN, ANY_KEY = "open", "any"
 
 
@@ -50,7 +50,7 @@ class Endpoint:
     statuses
         The statuses that come with the answer.
     errors
-        The statuses of errors beside those that every endpoint may answer with.
+        The statuses of errors besides those that every endpoint may answer with.
     label
         The name in metrics of a frequent endpoint, whose handler reads the request itself: there every microsecond
         counts.

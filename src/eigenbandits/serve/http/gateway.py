@@ -1,4 +1,4 @@
-"""The gateway: how handlers reach the writer, which alone changes things, and the database beside it."""
+"""The gateway: how handlers reach the writer, which alone makes changes, and read the database."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Gateway:
         )
 
     async def reward(self, hosted: HostedPolicy, rewards: list[SentReward]) -> Sequence[str | Refusal]:
-        """Hand in rewards; return what became of each."""
+        """Submit rewards; return the outcome of each."""
         costs = [hosted.seconds_per_reward] * len(rewards)
         return await self._pieces(
             [RewardCommand(hosted.id, rewards[part], self._future(), sum(costs[part])) for part in parts(costs, BUDGET)]
@@ -135,7 +135,7 @@ class Gateway:
             raise unavailable("this took too long") from None
 
     async def read(self, action: Callable[[Journal], T]) -> T:
-        """Read from the database beside the writer, one request after the other."""
+        """Read from the database without the writer, one request after the other."""
         if self._readers >= _MOST_READERS:
             raise unavailable("too many requests are reading")
         self._readers += 1

@@ -26,7 +26,7 @@ def half_width(count: int, variance: float, level: float) -> float:
 
     Examples
     --------
-    >>> round(half_width(1000, 0.25, 0.95), 4), round(1.96 * (0.25 / 1000) ** 0.5, 4)  # beside the usual one
+    >>> round(half_width(1000, 0.25, 0.95), 4), round(1.96 * (0.25 / 1000) ** 0.5, 4)  # next to the usual one
     (0.048, 0.031)
     """
     alpha = 1.0 - level

@@ -20,7 +20,7 @@ from eigenbandits.serve.http.validation import validated
 from eigenbandits.serve.http.vectors import refuse_truth_values
 
 M = TypeVar("M", bound=BaseModel)
-# Bodies up to this many bytes are parsed at once; larger ones in pieces of about so many.
+# Bodies up to this many bytes are parsed at once; larger ones in pieces of about that size.
 SMALL = 256 * 2**10
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')

@@ -33,7 +33,7 @@ class LearnerBatch(Batch):
     beliefs: list[BeliefRow]
 
     def follow(self, hosted: HostedPolicy, page: Page) -> None:
-        """Let a policy take note of decisions, then learn from rewards; the events give the order."""
+        """Let a policy record decisions, then learn from rewards; the events give the order."""
         self.touched.append(hosted)
         self.cursors, self.beliefs = [replace(row) for row in page.cursors], []
         given = [one for one in page.arrivals if one.reward is not None]

@@ -27,7 +27,7 @@ class Arrival:
 
 
 class Lane:
-    """The lane of a connection: gives out its numbers, one after the other.
+    """The lane of a connection: assigns its numbers in order.
 
     Parameters
     ----------

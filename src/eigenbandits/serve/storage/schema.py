@@ -36,15 +36,15 @@ class DecisionRow(ServedDecision):
     decided_at
         When it was made.
     content
-        The decision set and what else learning needs; see `writer.event_codec`.
+        The decision set and everything else that learning needs; see `writer.event_codec`.
     epoch
         Which run of the service made it: a random number, new whenever a service opens the database. After a backup is
-        restored, numbers are used again; the epoch tells a lost decision from the one that has its number now. None in
-        rows of version 1.
+        restored, numbers are used again; the epoch distinguishes a lost decision from the one that now has its number.
+        None in rows of version 1.
     arm
         1 if the baseline made it; see `PolicySpec.holdout`.
     belief
-        The version of the belief that a decider chose by; None where the newest one was at hand.
+        The version of the belief that a decider chose by; None where the newest one was used.
     """
 
     decision: str = field(init=False)

@@ -139,7 +139,7 @@ class SqliteDatabase(Database):
     def _create(self) -> None:
         """Create folder and file, closed to other users of this machine: they hold the log and the hashes of the keys.
 
-        Also in a folder that everyone may read. SQLite gives the files beside the database the permissions of it.
+        Also in a folder that everyone may read. SQLite gives the files next to the database the same permissions.
         """
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -251,7 +251,7 @@ class SqliteDatabase(Database):
         return sorted([(int(name["position"]), file) for name, file in found if name is not None], reverse=True)
 
     def restart_log(self, connection: Connection) -> None:
-        """Let the write-ahead log start over, which it does not do under load by itself: some process always reads it.
+        """Let the write-ahead log start over; under load it never does by itself, since some process always reads it.
 
         Others wait meanwhile, for as long as it takes to move what `checkpoint` has not moved yet.
         """
@@ -301,10 +301,10 @@ class SqliteDatabase(Database):
                 file.unlink(missing_ok=True)
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the database, beside the writer.
+        """Move the write-ahead log into the database while the writer works.
 
-        The log starts over only once all of it has been moved, which under load never happens beside a writer that
-        goes on writing. So this moves most of it, and `finish_checkpoint` what was added meanwhile.
+        The log starts over only once all of it has been moved, which under load never happens next to a writer that
+        keeps writing. So this moves most of it, and `finish_checkpoint` what was added meanwhile.
         """
         if self._checkpointer is None:
             self._checkpointer = SqliteConnection(self.path)

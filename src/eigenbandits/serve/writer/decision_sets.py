@@ -18,7 +18,7 @@ def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What a request says beside the actions.
+    """What a request says besides the actions.
 
     Attributes
     ----------

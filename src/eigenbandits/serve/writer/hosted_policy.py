@@ -25,7 +25,7 @@ _KEPT = 32 * 2**20
 # Numbers in a decision set, on average, above which choosing one by one, which goes through a short list in single
 # precision, is cheaper than choosing in all sets of a batch together: `python -m benchmarks.serve.together`.
 _LARGE_SET = 5000
-# Bytes of an open decision beside its vectors.
+# Bytes of an open decision besides its vectors.
 _OVERHEAD = 500
 
 
@@ -105,11 +105,11 @@ class HostedPolicy:
         return self.seconds_per_number * decision_set.numbers(self.catalogue)
 
     def note_choices(self, seconds: float, numbers: int) -> None:
-        """Take note of how long it took to choose in sets with so many numbers."""
+        """Record how long it took to choose in sets with this many numbers."""
         self.seconds_per_number += 0.1 * (seconds / max(numbers, 1) - self.seconds_per_number)
 
     def note_rewards(self, seconds: float, count: int) -> None:
-        """Take note of how long it took to learn so many rewards."""
+        """Record how long it took to learn this many rewards."""
         self.seconds_per_reward += 0.1 * (seconds / max(count, 1) - self.seconds_per_reward)
 
     # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
@@ -177,7 +177,7 @@ class HostedPolicy:
             self.policy.learn_many(decisions, rewards)
 
     def follow(self, numbers: Sequence[int], journal: Journal) -> None:
-        """Take note of decisions that deciders made, in this order.
+        """Record decisions that deciders made, in this order.
 
         Where the subspace observes a set, the policy goes through the whole round, choice included; the choice that
         counts is the one in the log. The other rounds are only counted.
@@ -215,21 +215,8 @@ class HostedPolicy:
     ) -> DecisionRow:
         """Return the row of a decision that was just made, under the next number; of a list, the one at a place."""
         self.head.number += 1
-        return DecisionRow(
-            policy=self.id,
-            round=self.head.number,
-            request=request,
-            index=decision.index,
-            size=decision_set.size(self.catalogue),
-            item=decision_set.item(self.catalogue, decision.index),
-            propensity=decision.propensity,
-            estimate=decision.estimate,
-            upper=decision.upper,
-            decided_at=now,
-            content=codec.encode_decision(ListMember(place) if place else decision_set, decision.forecast),
-            epoch=epoch,
-            arm=arm,
-        )
+        made = (decision_set, decision, self.head.number, request, now, epoch)
+        return decision_row(self.id, self.catalogue, *made, arm=arm, place=place)
 
     def decision(self, row: DecisionRow, journal: Journal) -> Decision:
         """Return a decision as `choose` made it, as far as learning needs it."""
@@ -349,3 +336,36 @@ class HostedPolicy:
             "expired": head.expired,
             "pending": head.pending,
         }
+
+
+def decision_row(
+    policy: int,
+    catalogue: Catalogue | None,
+    decision_set: DecisionSet,
+    decision: Decision,
+    number: int,
+    request: str | None,
+    now: float,
+    epoch: int,
+    *,
+    arm: int | None = None,
+    place: int = 0,
+    belief: int | None = None,
+) -> DecisionRow:
+    """Return the row of a decision under a number; `place` is that in a list, `belief` the version that made it."""
+    return DecisionRow(
+        policy=policy,
+        round=number,
+        request=request,
+        index=decision.index,
+        size=decision_set.size(catalogue),
+        item=decision_set.item(catalogue, decision.index),
+        propensity=decision.propensity,
+        estimate=decision.estimate,
+        upper=decision.upper,
+        decided_at=now,
+        content=codec.encode_decision(ListMember(place) if place else decision_set, decision.forecast),
+        epoch=epoch,
+        arm=arm,
+        belief=belief,
+    )

@@ -1,4 +1,4 @@
-"""Outcomes: what becomes of a request id that comes again, and of a reward."""
+"""Outcomes: the answer to a request id that is sent again, and to a reward."""
 
 from __future__ import annotations
 

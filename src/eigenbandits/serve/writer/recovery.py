@@ -49,7 +49,7 @@ def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
         try:
             catalogue = Catalogue.of(row)
             for item in journal.items(row.id):
-                # Later ones are of an upload that goes on, or was cut off.
+                # Later ones belong to an upload that is in progress, or was cut off.
                 if item.added <= row.version:
                     catalogue.load(item)
         except (ValueError, IndexError, DamagedError) as error:

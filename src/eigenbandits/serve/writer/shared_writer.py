@@ -22,7 +22,7 @@ class SharedWriter(Writer):
 
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
         super().__init__(settings, database, clock)
-        # Tasks of several steps that have begun, beside the one that is being carried out.
+        # Tasks of several steps that have begun, besides the one that is running.
         self._changing: set[Task] = set()
 
     def refresh(self, journal: Journal) -> None:

@@ -25,7 +25,7 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
     blas = threadpool_limits(1, user_api="blas")
     try:
         journal = Journal(connection)
-        # In this order, so that every item exists that a decision names, even beside a server that goes on.
+        # In this order, so that every item exists that a decision names, even while a server is running.
         rows = journal.policies()
         catalogues = {one.name: one for one in recovery.load_catalogues(journal)}
         for row in rows:

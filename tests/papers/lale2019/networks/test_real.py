@@ -35,7 +35,7 @@ def there(path):
 def test_pre_trained_networks_for_cifar_are_as_good_as_they_say(name, blocks, published):
     weights = read_weights(there(data_folder() / "cifar10" / f"{name}.npz"))
     network = CifarResNet(blocks)
-    load_weights(network, weights, name, beside=("linear.",))
+    load_weights(network, weights, name, ignored=("linear.",))
     network.eval().to(memory_format=torch.channels_last)
     try:
         data = cifar10()

@@ -41,7 +41,7 @@ def test_weights_that_do_not_fit_are_refused_and_change_nothing():
         with pytest.raises(DataError, match=sentence):
             load_weights(network, weights, "some.npz")
         assert fingerprint(arrays(network)) == before
-    load_weights(network, good | {"linear.bias": np.zeros(10)}, "some.npz", beside=("linear.",))
+    load_weights(network, good | {"linear.bias": np.zeros(10)}, "some.npz", ignored=("linear.",))
     np.testing.assert_array_equal(arrays(network)["bn1.bias"], good["bn1.bias"])
 
 

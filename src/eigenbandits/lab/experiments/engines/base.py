@@ -84,7 +84,7 @@ def collect(
     listener: Listener,
     feed: Callable[[], object] = lambda: None,
 ) -> Iterator[Outcome]:
-    """Yield `count` outcomes from a queue, and tell the listener how far the others are while waiting.
+    """Yield `count` outcomes from a queue, and report the progress of the others to the listener while waiting.
 
     `feed` is called before each wait, to start as many cells as there is room for.
     """

@@ -96,7 +96,7 @@ class FilmListsInstance:
     @property
     def theta(self) -> Array:
         """Not known: real rewards are not linear."""
-        raise ValueError("FilmLists does not know a θ*; leave out policies that must be told it.")
+        raise ValueError("FilmLists has no known θ*; leave out policies that need one.")
 
     @property
     def catalogue(self) -> int:

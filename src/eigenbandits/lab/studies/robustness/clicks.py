@@ -198,7 +198,7 @@ def sections(results: Results) -> dict[str, str]:
 
 
 def write(results: Results) -> list[Path]:
-    """Write clicks.md beside the results, and return its path."""
+    """Write clicks.md next to the results, and return its path."""
     page = results.folder / "clicks.md"
     write_sections(page, sections(results))
     return [page]

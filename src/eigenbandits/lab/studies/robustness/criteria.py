@@ -78,7 +78,7 @@ def criteria(results: Results, chosen: Sequence[Case]) -> list[Criterion]:
     def final(policy: str, label: str) -> Array:
         return np.asarray(results.final("regret")[results.policies.index(policy), results.environments.index(label)])
 
-    def beside(row: Case, rival: str, words: str, label: str = "") -> _Compared:
+    def against(row: Case, rival: str, words: str, label: str = "") -> _Compared:
         own, other = final(FLAGSHIP, row.label), final(rival, label or row.label)
         times, error = ratio(own, other)
         line = f"{row.label}: {times:.2f} ± {error:.2f} times ({FLAGSHIP} {own.mean():.1f}, {words} {other.mean():.1f})"
@@ -86,7 +86,7 @@ def criteria(results: Results, chosen: Sequence[Case]) -> list[Criterion]:
 
     def oful(row: Case) -> _Compared:
         best = min((OFUL_PLAIN, OFUL_RIDGE), key=lambda rival: float(final(rival, row.label).mean()))
-        return beside(row, best, best)
+        return against(row, best, best)
 
     structured = [row for row in known if row.structure and not row.normal]
     altered = [row for row in known if row.normal in results.environments]
@@ -95,13 +95,13 @@ def criteria(results: Results, chosen: Sequence[Case]) -> list[Criterion]:
         _within(
             "1.3 times PSLB with the true constants where the structure is present, except for one case in seven",
             1.3,
-            [beside(row, INFORMED, INFORMED) for row in structured],
+            [against(row, INFORMED, INFORMED) for row in structured],
             allowed=_MISSES,
         ),
         _within(
             "1.1 times the same problem with an ordinary first set",
             1.1,
-            [beside(row, FLAGSHIP, row.normal, row.normal) for row in altered],
+            [against(row, FLAGSHIP, row.normal, row.normal) for row in altered],
         ),
         _bent(results, known),
         _same_choices(results),

@@ -49,7 +49,7 @@ def curves(results: Results, cases: Sequence[Case]) -> Plot:
 
 
 def write(results: Results, cases: Sequence[Case]) -> list[Path]:
-    """Write robustness.md and curves.png beside the results, and return their paths."""
+    """Write robustness.md and curves.png next to the results, and return their paths."""
     page, figure = results.folder / "robustness.md", results.folder / "curves.png"
     write_sections(page, sections(results, cases))
     write_whole(figure, to_bytes(curves(results, cases), "png"))

@@ -1,4 +1,4 @@
-"""The router beside ParetoBandit on its own four experiments, and on RouteLLM's pairs of answers."""
+"""The router compared with ParetoBandit on its own four experiments, and on RouteLLM's pairs of answers."""
 
 from eigenbandits.lab.studies.router.data import prepare, read
 from eigenbandits.lab.studies.router.report import report

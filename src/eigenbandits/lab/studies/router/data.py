@@ -63,15 +63,20 @@ def prepare(folder: Path, out: Path, vectors: Path | None = None) -> Path:
         with np.load(pairs) as archive:
             found["pairs_vectors"] = archive["Q"].astype(np.float32)
             found["pairs_rewards"] = archive["y"].astype(np.float64)
+    return write(out, found)
+
+
+def write(out: Path, arrays: dict[str, Array]) -> Path:
+    """Write arrays to a file that `read` reads, and return its path."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(out) as file:
-        np.savez(file, **found)  # type: ignore[arg-type]
+        np.savez(file, **arrays)  # type: ignore[arg-type]
     return out
 
 
 @lru_cache(maxsize=1)
 def read(file: str) -> dict[str, Array]:
-    """Return the arrays of a file that `prepare` wrote."""
+    """Return the arrays of a file that `write` wrote."""
     with np.load(file) as archive:
         return {name: archive[name] for name in archive.files}
 

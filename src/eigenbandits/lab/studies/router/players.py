@@ -18,7 +18,7 @@ from eigenbandits.router import Model, Router
 
 # Requests in a block of the learning curve, and in the window that shares are measured in.
 BLOCK, WINDOW = 200, 50
-# A model is adopted once it has this share of the last `ADOPTION_WINDOW` requests, for so many requests.
+# A model is adopted once it has this share of the last `ADOPTION_WINDOW` requests, for this many requests.
 ADOPTED, ADOPTION_WINDOW, HELD = 0.1, 100, 50
 # ParetoBandit's experiment sends the first requests to a new model, whatever they are.
 BURN_IN = 20
@@ -68,7 +68,7 @@ class RouterPlayer:
         return self.names.index(self.route.model)
 
     def turn(self, phase: int) -> None:
-        """Take note of what is announced at the start of a phase: a new model, a new price."""
+        """Record what is announced at the start of a phase: a new model, a new price."""
         if self.instance.focus == FLASH:
             self.names.append(MODELS[FLASH])
             self.router.add(Model(MODELS[FLASH], PRICES[MODELS[FLASH]]))
@@ -163,7 +163,7 @@ class ParetoPlayer(RouterPlayer):
         return self.names.index(model)
 
     def turn(self, phase: int) -> None:
-        """Take note of what is announced at the start of a phase, as in its experiments."""
+        """Record what is announced at the start of a phase, as in its experiments."""
         if self.instance.focus == FLASH:
             self.names.append(MODELS[FLASH])
             first, second = PRICES[MODELS[FLASH]]
@@ -176,7 +176,7 @@ class ParetoPlayer(RouterPlayer):
             self.router.update_model_pricing(MODELS[GEMINI], input_cost_per_m=first, output_cost_per_m=second)
 
     def teach(self, request: Request, place: int, reward: float, cost: float) -> None:
-        """Learn; the cost that was paid stands in for the one it had expected, as in its own experiments."""
+        """Learn; the cost that was paid replaces the expected one, as in its own experiments."""
         if self.burning:
             self.burning -= 1
             self.router.update(MODELS[FLASH], self.features, reward, advance_time=True)

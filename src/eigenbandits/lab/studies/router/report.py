@@ -16,7 +16,7 @@ from eigenbandits.lab.studies.router.study import OURS, PEER, PEER_PRIORS
 
 LEGENDS = {
     "pacing": """\
-Learned on `val`, then measured on `test`, where learning goes on. spent: the mean over seeds of what was spent on
+Learned on `val`, then measured on `test`, where learning continues. spent: the mean over seeds of what was spent on
 `test` over the budget, and the most of any seed. ahead: the mean of the paired differences in quality with its 95 %
 interval.""",
     "price": """\

@@ -1,4 +1,4 @@
-"""What a decision and its feedback cost, beside ParetoBandit in the same run."""
+"""What a decision and its feedback cost, compared with ParetoBandit in the same run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK = 100
 LEGEND = """\
 Microseconds for one request, the routers taking turns: the fastest twentieth, the median and the mean of routing and
 feedback together, once the first half of the requests has been learned. The mean holds everything: directions found
-anew, priors fitted, and what else the machine did. floor: one product of three models with a prompt."""
+again, priors fitted, and other work of the machine. floor: one product of three models with a prompt."""
 
 
 def timing(data: Mapping[str, Array], peer: bool = False, requests: int = 1785) -> str:

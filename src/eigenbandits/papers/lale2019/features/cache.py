@@ -13,7 +13,6 @@ from eigenbandits.lab.folders import cache_folder
 from eigenbandits.papers.lale2019.features.file import read_header
 
 NETWORKS = {"mnist": "cnn", "cifar10": "resnet56", "imagenet": "resnet50"}
-LAYERS = ("linear", "relu", "product")
 
 
 def find(

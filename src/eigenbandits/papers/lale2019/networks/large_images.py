@@ -146,7 +146,7 @@ def from_folder(name: str, images: Place, weights: Place, cache: Place | None, e
     """
     found, given = ClassFolders(images), read_weights(weights)
     trunk = ResNet(50)
-    load_weights(trunk, given, str(weights), beside=("fc.",))
+    load_weights(trunk, given, str(weights), ignored=("fc.",))
     if "fc.weight" not in given or "fc.bias" not in given:
         raise DataError(f"{weights} has no 'fc.weight' or 'fc.bias'; expected all weights of a ResNet-50.")
     path = cache_folder(cache) / "pooled" / f"{name}.npz"

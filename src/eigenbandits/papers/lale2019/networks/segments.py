@@ -20,7 +20,7 @@ class Segments(nn.Module):
     relu : bool
         Whether the representation layer ends in a ReLU, which the paper does not say.
     bottleneck : int, optional
-        A linear layer of so many outputs before the representation layer, which keeps that one small.
+        A linear layer with this many outputs before the representation layer, which keeps that one small.
     """
 
     def __init__(self, inputs: int, classes: int, dim: int, relu: bool, bottleneck: int | None = None) -> None:

@@ -101,7 +101,7 @@ class Cifar10(_SmallImages):
     def pretrained(self) -> CifarResNet:
         """Return the pre-trained network without its last layer."""
         trunk = CifarResNet(9)
-        load_weights(trunk, self.weights, str(self.source), beside=("linear.",))
+        load_weights(trunk, self.weights, str(self.source), ignored=("linear.",))
         trunk.to(device(), memory_format=torch.channels_last).eval()
         return trunk
 
@@ -174,7 +174,7 @@ class Cifar10ResNet18(_SmallImages):
         torch.manual_seed(self.plan.seed)
         trunk = ResNet(18, "imagenet" if self.weights else "cifar")
         if self.weights:
-            load_weights(trunk, self.weights, str(self.source), beside=("fc.",))
+            load_weights(trunk, self.weights, str(self.source), ignored=("fc.",))
         head = Segments(trunk.outputs, self.classes, dim, relu)
         both = nn.Sequential(trunk, head).to(device(), memory_format=torch.channels_last)
         rng = np.random.default_rng(self.plan.seed)

@@ -53,7 +53,7 @@ def convert(source: str | PathLike[str], target: str | PathLike[str]) -> int:
     return len(weights)
 
 
-def load_weights(module: nn.Module, weights: Weights, source: str, beside: tuple[str, ...] = ()) -> None:
+def load_weights(module: nn.Module, weights: Weights, source: str, ignored: tuple[str, ...] = ()) -> None:
     """Load weights into a network, refusing any that are missing, superfluous or of another shape.
 
     Parameters
@@ -64,14 +64,14 @@ def load_weights(module: nn.Module, weights: Weights, source: str, beside: tuple
         The arrays by the names of its parameters and buffers.
     source
         Where they come from, for error messages.
-    beside
+    ignored
         Prefixes of names that may be superfluous, such as the last layer's, which is replaced.
     """
     wanted = {name: value for name, value in module.state_dict().items() if not name.endswith(_COUNTS)}
     given = {
         name: value
         for name, value in weights.items()
-        if not name.endswith(_COUNTS) and not name.startswith(beside or "\0")
+        if not name.endswith(_COUNTS) and not name.startswith(ignored or "\0")
     }
     wrong = sorted(wanted.keys() ^ given.keys())
     if wrong:

@@ -19,7 +19,7 @@ class BodyLimit:
     limit
         Largest size in bytes.
     seconds, per
-        A body has so many seconds, and as many again for each `per` bytes of its length.
+        A body has this many seconds, and as many again for each `per` bytes of its length.
     """
 
     def __init__(self, app: ASGIApp, limit: int, seconds: float, per: int) -> None:
