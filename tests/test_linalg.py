@@ -103,15 +103,6 @@ def test_a_blank_sum_has_all_of_its_memory_when_its_first_block_is_full():
     np.testing.assert_array_equal(total.full(), np.full((50, 50), 8.0))
 
 
-def test_a_saved_sum_of_before_blank_ones_is_read():
-    total, copy = linalg.SymmetricSum(), linalg.SymmetricSum()
-    total.start(3, 2)
-    total.add(np.arange(3.0))
-    state = {name: value for name, value in total.state().items() if name not in ("blank", "block")}
-    copy.restore(state)
-    np.testing.assert_array_equal(copy.full(), total.full())
-
-
 @given(st.integers(0, 10**6), st.integers(1, 8), st.floats(1e-6, 1e6))
 def test_inverse_and_whitening_of_sound_matrices(seed, dim, floor):
     rng = np.random.default_rng(seed)

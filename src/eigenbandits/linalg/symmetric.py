@@ -72,8 +72,8 @@ class SymmetricSum(Component):
         self._single_scale = 1.0
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state; older files know of no blank matrix."""
-        super().restore({"blank": False, "block": len(state["waiting"])} | state)
+        """Restore a saved state."""
+        super().restore(state)
         self._single = None
 
     def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
