@@ -238,3 +238,24 @@ def test_the_page_loads_nothing_from_elsewhere(server):
         assert "default-src 'none'" in one.headers["content-security-policy"]
         links = [link for link in one.text.split() if "//" in link and "w3.org/2000/svg" not in link]
         assert not [link for link in links if "http" in link]
+
+
+def test_a_connection_that_dies_while_it_is_opened_is_a_failure_of_its_upstream(server, monkeypatch):
+    """As anyio has it: the socket is gone, and the error is none of httpx's."""
+    gateway = made(server("a"), server("b"))
+    send = gateway.client.send
+
+    async def dying(request, **options):
+        if f":{gateway.config.models[0].url.split(':')[2]}" in str(request.url):
+            raise AttributeError("'NoneType' object has no attribute 'getpeername'")
+        return await send(request, **options)
+
+    monkeypatch.setattr(gateway.client, "send", dying)
+
+    async def script(client):
+        return [await client.post("/v1/chat/completions", json=ask(f"question {i}")) for i in range(6)]
+
+    answers = played(gateway, script)
+    assert [one.status_code for one in answers] == [200] * 6
+    assert {one.headers["x-router-model"] for one in answers} == {"b"}
+    assert gateway.router.history.models["a"]["failures"] > 0

@@ -25,7 +25,7 @@ from eigenbandits.router.encoders import Encoder
 from eigenbandits.router.gateway.chat import cost_of, passed_on, prompt_of
 from eigenbandits.router.gateway.config import Config, UpstreamConfig
 from eigenbandits.router.gateway.status import status
-from eigenbandits.router.gateway.upstreams import Upstream, UpstreamError
+from eigenbandits.router.gateway.upstreams import BROKEN, Upstream, UpstreamError
 from eigenbandits.router.router import Route, Router
 
 PAGE = Path(__file__).resolve().parent / "page"
@@ -212,7 +212,7 @@ class Gateway:
                 stream = _closing(passed_on(first, parts, done, broken), response)
                 return StreamingResponse(stream, response.status_code, headers, media)
             answer = await response.aread()
-        except httpx.HTTPError as error:
+        except BROKEN as error:
             await response.aclose()
             upstream.failed()
             raise UpstreamError(f"{name}: {type(error).__name__}") from error

@@ -6,8 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-import httpx
-
+from eigenbandits.router.gateway.upstreams import BROKEN
 from eigenbandits.router.models import Model
 
 # A line of a stream that is longer holds no usage that anyone would look for.
@@ -75,7 +74,7 @@ async def passed_on(
     except StopAsyncIteration:
         ended = True
         done(_usage(rest) or usage)
-    except httpx.HTTPError as error:
+    except BROKEN as error:
         ended = True
         broken()
         message = {"error": {"message": f"the model's answer broke off: {type(error).__name__}", "type": "upstream"}}

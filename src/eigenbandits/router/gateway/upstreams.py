@@ -14,6 +14,9 @@ from eigenbandits.router.gateway.config import UpstreamConfig
 
 # Statuses that say nothing about the request: the server is busy, or down.
 UNAVAILABLE = frozenset((408, 429, 500, 502, 503, 504))
+# What a connection that breaks raises. httpx covers most of it, but if a server dies while a connection to it is being
+# opened, anyio looks for a socket that is gone, and its AttributeError gets through.
+BROKEN = (httpx.HTTPError, OSError, AttributeError)
 # Seconds before the second attempt at a server; doubled for each further one.
 PAUSE = 0.05
 # A server that has failed so often in a row is left alone for some seconds, twice as long each time.
@@ -69,7 +72,7 @@ class Upstream:
             )
             try:
                 response = await self.client.send(request, stream=True)
-            except httpx.HTTPError as error:
+            except BROKEN as error:
                 reason = f"{type(error).__name__} {error}".strip()
                 continue
             if response.status_code not in UNAVAILABLE:
