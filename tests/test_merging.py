@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.merging import Replica, Shift
-from eigenbandits.replicas import copy_of
+from eigenbandits.policy.files import from_bytes, to_bytes
+from eigenbandits.policy.replicas import copy_of
 from eigenbandits.subspace.error import subspace_distance
 from eigenbandits.subspace.revisits import Revisits
 

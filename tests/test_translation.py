@@ -7,7 +7,7 @@ import eigenbandits as eb
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.translation import RowMap, fit_map
 
 DIM = 8

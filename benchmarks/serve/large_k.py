@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 import eigenbandits as eb
-from eigenbandits import files
 from eigenbandits.lab.reporting.tables import aligned
+from eigenbandits.policy import files
 from eigenbandits.serve.storage.schema import CatalogueRow
 from eigenbandits.serve.writer.catalogue import Catalogue
 

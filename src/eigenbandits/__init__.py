@@ -22,17 +22,14 @@ from eigenbandits.algorithms import (
     SquareCB,
 )
 from eigenbandits.backends import follow_environment, get_backend, set_backend
-from eigenbandits.budgeted import Budgeted
-from eigenbandits.carryover import Translation
-from eigenbandits.decision import Decision
-from eigenbandits.diagnostics import Diagnostics
-from eigenbandits.files import load
 from eigenbandits.fitting import fit
-from eigenbandits.guarded import Guarded
 from eigenbandits.lab.experiments.run import Trace, run
-from eigenbandits.lists import ListDecision
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Diagnostics, ListDecision, Policy
+from eigenbandits.policy.carryover import Translation
+from eigenbandits.policy.files import load
 from eigenbandits.theory import Structure
+from eigenbandits.wrappers.budgeted import Budgeted
+from eigenbandits.wrappers.guarded import Guarded
 
 if TYPE_CHECKING:
     from eigenbandits import testing

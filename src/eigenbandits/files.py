@@ -1,4 +1,4 @@
-"""Policies on disk: one file, no pickle, written whole or not at all, read back bit for bit."""
+"""Files: components and arrays without pickle, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,32 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from eigenbandits.component import Component
-from eigenbandits.layout import Layout
 from eigenbandits.theory import Structure
 
-if TYPE_CHECKING:
-    from eigenbandits.policy import Policy
-
-FORMAT = "eigenbandits-policy"
-VERSION = 4
 Arrays = dict[str, np.ndarray[Any, Any]]
-
-
-def to_bytes(policy: Policy) -> bytes:
-    """Return the policy as the bytes of a file: a zip of plain arrays (.npz) and a JSON header."""
-    arrays: Arrays = {}
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "policy": encode(policy, arrays),
-        "state": encode(policy.state(), arrays),
-    }
-    return pack(header, arrays)
 
 
 def pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -60,49 +42,6 @@ def unpack(content: bytes, name: str, kind: str, what: str) -> tuple[dict[str, A
     except Exception as error:  # damage makes the readers of zip files and of arrays raise nearly anything
         raise ValueError(f"{name} is not a saved {what}, or is cut short or damaged.") from error
     return header, arrays, version
-
-
-def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
-    """Return the policy that `to_bytes` wrote."""
-    header, arrays, version = unpack(content, name, FORMAT, "policy")
-    if version > VERSION:
-        raise ValueError(
-            f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
-        )
-    if version < VERSION:
-        raise ValueError(
-            f"{name} has format version {version}; this eigenbandits reads {VERSION}. "
-            "Make a new policy and let it learn from the log with learn_many()."
-        )
-    try:
-        policy = decode(header["policy"], arrays)
-        # What a policy is built on; policies themselves import this module.
-        if not isinstance(policy, Layout):
-            raise TypeError("not a policy")
-        policy.restore(decode(header["state"], arrays))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{name} cannot be read as a policy: {error}.") from error
-    return cast("Policy", policy)
-
-
-def save(policy: Policy, path: str | PathLike[str]) -> None:
-    """Write a policy to a file, whole or not at all."""
-    write_whole(path, to_bytes(policy))
-
-
-def load(path: str | PathLike[str]) -> Policy:
-    """Read a policy that `Policy.save` wrote; it continues bit for bit as the saved one would.
-
-    Nothing in the file can run code: it holds plain arrays, and names only classes that are already loaded.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a saved policy, or is cut short or damaged.
-    FileNotFoundError
-        If there is no such file.
-    """
-    return from_bytes(Path(path).read_bytes(), str(path))
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:

@@ -9,8 +9,8 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.belief.ambient import STEPS
 from eigenbandits.belief.memories import HALF_LIVES, PRIOR, Memories
-from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.lab.studies.drift import DriftingTaste, PermutedLabels
+from eigenbandits.policy.files import from_bytes, to_bytes
 
 DIM = 4
 

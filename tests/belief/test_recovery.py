@@ -7,7 +7,7 @@ from tests.checks.play import decision_sets, look, play
 import eigenbandits as eb
 from eigenbandits import linalg
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 
 PROBE = next(decision_sets(seed=9))
 MAKERS = {

@@ -21,7 +21,7 @@ from eigenbandits.belief.spectral.prior import LearnedPrior
 from eigenbandits.belief.spectral.ratios import RATIOS, pivots, tridiagonal
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.environments import Digits, LowRank
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.theory.marginal import left_out
 
 DIM = 6

@@ -8,7 +8,7 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.belief.spectral import repeats
-from eigenbandits.files import to_bytes
+from eigenbandits.policy.files import to_bytes
 
 
 def endless_sets(dim, arms, seed=5):

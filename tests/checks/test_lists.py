@@ -5,7 +5,7 @@ import pytest
 from tests.checks.play import decision_sets, play, reward
 
 import eigenbandits as eb
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.testing.lists import SETS
 from eigenbandits.testing.one_way import subspace_of
 
@@ -18,7 +18,7 @@ def test_a_list_is_one_choice_after_the_other(case):
     play(policy, decision_sets(count=12))
     other = from_bytes(to_bytes(policy))
     if "uppers" in policy.rule.needs and policy.belief.view(np.zeros((1, policy.centering.lifted_dim))).independent:
-        pytest.skip("a posterior's optimism is for the list as a whole: tests/test_lists.py")
+        pytest.skip("a posterior's optimism is for the list as a whole: tests/policy/test_lists.py")
     for actions, allowed in zip(SETS, (None, [0, 2, 3, 5, 6], None, [1, 2, 4, 5]), strict=True):
         ranked = policy.choose_list(actions, 4, allowed=allowed)
         left = np.isin(np.arange(7), np.arange(7) if allowed is None else allowed)

@@ -5,7 +5,7 @@ import pytest
 from tests.checks.cases import CASES
 from tests.checks.play import assert_same, decision_sets, look, reward
 
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.testing.one_way import assert_views_change_nothing
 
 DIM = 300

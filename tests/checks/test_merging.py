@@ -4,7 +4,7 @@ import numpy as np
 from tests.checks.play import assert_same, decision_sets, look, play
 
 import eigenbandits as eb
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.testing.play import assert_refused
 
 PROBE = next(decision_sets(seed=9))

@@ -3,7 +3,7 @@
 import numpy as np
 from tests.checks.play import assert_same, decision_sets, play
 
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.testing.play import assert_refused
 
 REFUSING = {"Sketched", "MixtureSet", "FixedModel"}

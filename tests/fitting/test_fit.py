@@ -11,9 +11,9 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits import extras
-from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.fitting import map_reduce, sources
 from eigenbandits.fitting.columns import Columns
+from eigenbandits.policy.files import from_bytes, to_bytes
 
 DIM, ARMS, ROWS = 8, 4, 900
 RNG = np.random.default_rng(0)

@@ -10,10 +10,10 @@ import pytest
 from scipy.special import ndtr
 
 import eigenbandits as eb
-from eigenbandits import files
 from eigenbandits.environments import Replay
 from eigenbandits.offpolicy import Log
 from eigenbandits.offpolicy.propensities import target_probabilities
+from eigenbandits.policy import files
 
 # Two contexts of two actions each, as likely as each other; rewards are certain.
 SETS = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 0.0], [0.0, 3.0]])]

@@ -7,7 +7,7 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.belief import Ambient
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import BestEstimate, Floor, InverseGap, Optimism, RandomizedOptimism, SampledOptimism, Thompson
 from eigenbandits.subspace import Whole
 

@@ -8,7 +8,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.belief import Ambient, Both, MixtureSet, Projected
 from eigenbandits.belief.fixed import FixedModel
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import InverseGap, RandomizedOptimism
 from eigenbandits.rules.inverse_gap import inverse_gap_weights
 from eigenbandits.subspace import Known

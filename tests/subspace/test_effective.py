@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.centering import Centering
 from eigenbandits.environments import LowRank
 from eigenbandits.lab.studies import streams
+from eigenbandits.policy.centering import Centering
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.effective import YOUNG, Effective
 from eigenbandits.subspace.error import estimated_error, subspace_distance

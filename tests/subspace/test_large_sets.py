@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.centering import Centering
 from eigenbandits.linalg import LARGE
+from eigenbandits.policy.centering import Centering
 from eigenbandits.subspace import PCA, Streaming
 from eigenbandits.subspace.pca import FEWEST, PLENTY, STRIDE
 

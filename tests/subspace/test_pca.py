@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eigenbandits as eb
-from eigenbandits.centering import Centering
+from eigenbandits.policy.centering import Centering
 from eigenbandits.subspace import PCA, Streaming
 from eigenbandits.subspace.error import subspace_distance
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.subspace import PCA, Streaming, eigen
 from eigenbandits.subspace.error import subspace_distance
 

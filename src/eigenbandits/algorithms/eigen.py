@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from eigenbandits.algorithms.base import Centered, Floored, Optimistic, Parts
 from eigenbandits.belief import Belief, MixtureSet, Spectral
 from eigenbandits.belief.memories import HALF_LIVES, remembering
+from eigenbandits.policy.scoring import Prior
 from eigenbandits.rules import Thompson
 from eigenbandits.rules.floor import floored
-from eigenbandits.scoring import Prior
 from eigenbandits.subspace import PCA, Spectrum
 
 

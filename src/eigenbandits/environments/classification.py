@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.arrays import Data, decision_set, in_blocks, open_array, open_indices
 from eigenbandits.environments.base import Round
 from eigenbandits.environments.examples import OrderedExamples
 from eigenbandits.inputs import Array, as_action
+from eigenbandits.inputs.arrays import Data, decision_set, in_blocks, open_array, open_indices
 
 # Examples looked at in one go where all of them are, so that a mapped file is never in memory whole.
 _BLOCK = 256

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.environments.base import Environment, Instance
 from eigenbandits.inputs import Array, whole
-from eigenbandits.lists import Examination, Order
+from eigenbandits.policy.lists import Examination, Order
 
 # What is added to a seed to draw the users' luck from: the problem behind draws from the seed itself.
 _LUCK = 0x11575

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import files, inputs
+from eigenbandits import inputs
 from eigenbandits.fitting.columns import Block, Columns
 from eigenbandits.fitting.sources import NUMBERS, Partition, Shard, is_dask, open_dataset, shards_of
-from eigenbandits.policy import Policy
-from eigenbandits.replicas import lay_out
+from eigenbandits.policy import Policy, files
+from eigenbandits.policy.replicas import lay_out
 
 Array = NDArray[np.float64]
 # Rows from which the policy's reference is taken: enough for a mean.

@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.arrays import Data, decision_set, open_array, open_indices, open_numbers
 from eigenbandits.inputs import Array
+from eigenbandits.inputs.arrays import Data, decision_set, open_array, open_indices, open_numbers
 from eigenbandits.offpolicy import log_files
 
 

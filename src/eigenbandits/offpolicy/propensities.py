@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits import files
 from eigenbandits.inputs import Array
 from eigenbandits.offpolicy.log import Log
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Policy, files
 
 Target = Policy | Callable[[Array], ArrayLike] | ArrayLike
 

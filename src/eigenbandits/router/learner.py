@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import files
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.budgeted import Budgeted
-from eigenbandits.decision import Decision
-from eigenbandits.files import Arrays
+from eigenbandits.files import Arrays, decode, encode
+from eigenbandits.policy import Decision, files
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
 from eigenbandits.router.changes import ChangeDetector
+from eigenbandits.wrappers.budgeted import Budgeted
 
 Array = NDArray[np.float64]
 
@@ -184,14 +183,14 @@ class Learner:
         """Return all that changes while it runs as a JSON value, with its arrays put into `arrays`."""
         arrays["policy"] = np.frombuffer(files.to_bytes(self.policy), dtype=np.uint8)
         state = {name: getattr(self, name).state() for name in _PARTS} | {name: getattr(self, name) for name in _COUNTS}
-        return files.encode(state, arrays)
+        return encode(state, arrays)
 
     def unpack(self, packed: Any, arrays: Arrays) -> None:
         """Take back what `packed` gave."""
         policy = files.from_bytes(arrays["policy"].tobytes(), "its policy")
         if not isinstance(policy, EigenUCB | Budgeted):
             raise TypeError("its policy is of another kind")
-        state = files.decode(packed, arrays)
+        state = decode(packed, arrays)
         for name in _PARTS:
             getattr(self, name).restore(state[name])
         for name in _COUNTS:

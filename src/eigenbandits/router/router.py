@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
-from eigenbandits.budgeted import Budgeted, PricedDecision
-from eigenbandits.decision import Decision
+from eigenbandits.policy import Decision
 from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
 from eigenbandits.router.learner import MEMORY, WIDTH, Learner
 from eigenbandits.router.models import Model, Price, as_price
+from eigenbandits.wrappers.budgeted import Budgeted, PricedDecision
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")

@@ -8,9 +8,8 @@ import tracemalloc
 
 import numpy as np
 
-from eigenbandits.decision import Decision
-from eigenbandits.files import to_bytes
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
+from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.play import Array, as_read, assert_agree, assert_refused, copy_of, decision_sets, play, reward
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenbandits.files import to_bytes
+from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.many_sets import warm
 from eigenbandits.testing.one_way import subspace_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenbandits.files import to_bytes
 from eigenbandits.policy import Policy
+from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.play import (
     as_read,

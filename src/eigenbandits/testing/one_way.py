@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenbandits.files import encode, to_bytes
+from eigenbandits.files import encode
 from eigenbandits.policy import Policy
+from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.play import as_read, assert_one_sentence, assert_refused, decision_sets, play
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.belief import View
-from eigenbandits.decision import Decision
-from eigenbandits.files import from_bytes, to_bytes
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import Choice, Rule
 
 Array = NDArray[np.float64]

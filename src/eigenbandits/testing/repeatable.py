@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from eigenbandits.diagnostics import Diagnostics
-from eigenbandits.files import load, to_bytes
+from eigenbandits.policy import Diagnostics
+from eigenbandits.policy.files import load, to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.play import assert_same, copy_of, decision_sets, play, reward
 

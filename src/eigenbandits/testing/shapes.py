@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from eigenbandits.decision import Decision
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.play import Array, as_read, decision_sets, play, reward
 

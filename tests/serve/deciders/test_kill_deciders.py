@@ -17,7 +17,7 @@ from tests.serve.processes import ServerProcess
 from tests.serve.writer import kill_clients
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import Settings
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.storage.lane_journal import LaneJournal

@@ -9,7 +9,7 @@ import pytest
 from tests.serve.bodies import code, create, packed, reward
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import Settings, running
 
 RNG = np.random.default_rng(0)

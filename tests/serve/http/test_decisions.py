@@ -7,7 +7,7 @@ import pytest
 from tests.serve.bodies import BINARY, code, create, decide, packed, reward
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 
 RNG = np.random.default_rng(0)
 ACTIONS = np.random.default_rng(1).standard_normal((3, 4))

@@ -9,7 +9,7 @@ from tests.serve.bodies import code, create, decide, reward
 from tests.serve.clocks import ManualClock, eventually
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import Client, Settings, running
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.writer import verify

@@ -12,7 +12,7 @@ from tests.serve.clocks import ManualClock, eventually
 from tests.serve.metrics import samples
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.writer import verify

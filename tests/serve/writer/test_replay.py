@@ -11,7 +11,7 @@ import pytest
 from tests.serve.bodies import BINARY, create, decide, packed, reward
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.writer.policy_spec import ALGORITHMS
 

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.diagnostics import Diagnostics
 from eigenbandits.environments.base import Environment, Instance
 from eigenbandits.environments.replay import LoggedRound
 from eigenbandits.inputs import Array, whole
+from eigenbandits.policy import Diagnostics
 
 
 class Learner(Protocol):

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from eigenbandits.algorithms import PSLB, EigenUCB
 from eigenbandits.algorithms.base import Algorithm, Parts
 from eigenbandits.belief import Ambient, Projected
-from eigenbandits.decision import Decision
 from eigenbandits.environments import Instance
 from eigenbandits.inputs import Array
-from eigenbandits.lists import ListDecision
+from eigenbandits.policy import Decision, ListDecision
 from eigenbandits.rules import Optimism
 from eigenbandits.subspace import PCA, Known, Whole
 from eigenbandits.subspace.error import subspace_distance

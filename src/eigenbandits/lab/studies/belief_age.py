@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits import files
 from eigenbandits.algorithms import EigenTS, EigenUCB
-from eigenbandits.decision import Decision
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.inputs import one_of, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy, files
 
 RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.budgeted import Budgeted
-from eigenbandits.decision import Decision
 from eigenbandits.environments import Round
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
@@ -23,6 +21,8 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.data import read, write
+from eigenbandits.policy import Decision
+from eigenbandits.wrappers.budgeted import Budgeted
 
 LEVELS = 7
 PHASES = ("val", "test")

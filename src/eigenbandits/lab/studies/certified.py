@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.belief import MixtureSet
-from eigenbandits.decision import Decision
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
@@ -19,7 +18,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.coverage import verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 from eigenbandits.rules import Optimism
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import subspace_distance

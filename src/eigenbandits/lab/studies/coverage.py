@@ -14,14 +14,13 @@ from eigenbandits.algorithms import OFUL, PSLB, Random
 from eigenbandits.belief import Both
 from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.belief.projected import RADII
-from eigenbandits.decision import Decision
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
 from eigenbandits.subspace.error import SAFETY, subspace_distance
 

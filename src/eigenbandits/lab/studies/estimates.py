@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from eigenbandits.centering import Centering
 from eigenbandits.environments import Instance
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.experiment import Experiment
@@ -15,6 +14,7 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.streams import DependentSets
+from eigenbandits.policy.centering import Centering
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import SAFETY, subspace_distance
 from eigenbandits.subspace.rank import bulk_edge_rank

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.algorithms import EigenUCB, Oracle
-from eigenbandits.decision import Decision
 from eigenbandits.environments import LowRank, LowRankInstance, Round
-from eigenbandits.guarded import Guarded
 from eigenbandits.inputs import Array, one_of, probability, share
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
+from eigenbandits.wrappers.guarded import Guarded
 
 # How a run starts:
 # plain       a fresh EigenUCB with a baseline that takes the action of median value;

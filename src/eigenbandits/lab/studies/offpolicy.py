@@ -20,7 +20,6 @@ from eigenbandits.algorithms import (
     ProjectedThompson,
     SquareCB,
 )
-from eigenbandits.decision import Decision
 from eigenbandits.environments import LowRank, LowRankInstance
 from eigenbandits.inputs import Array, one_of, share
 from eigenbandits.lab.experiments.experiment import Experiment
@@ -28,7 +27,7 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.offpolicy import Log, estimate
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 
 DIM, RANK, NOISE = 10, 2, 0.5
 # Added to every reward, so that a uniform target is worth exactly this.

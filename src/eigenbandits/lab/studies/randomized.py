@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.algorithms import OFUL, PSLB, EigenUCB, LinUCB
-from eigenbandits.decision import Decision
 from eigenbandits.environments import LowRank
 from eigenbandits.inputs import Array, one_of
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 from eigenbandits.rules import RandomizedOptimism
 
 NOISE = 0.5

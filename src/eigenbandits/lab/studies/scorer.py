@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.decision import Decision
 from eigenbandits.environments import Round
 from eigenbandits.features import Bilinear
 from eigenbandits.inputs import Array, one_of, whole
@@ -23,6 +22,7 @@ from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.catalogue import FOLDER
 from eigenbandits.lab.studies.problems.environments import DrawnInstance, FileProblem, orders
+from eigenbandits.policy import Decision
 
 WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""

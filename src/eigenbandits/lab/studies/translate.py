@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.decision import Decision
 from eigenbandits.features import Bilinear
 from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.experiments.experiment import Experiment
@@ -20,7 +19,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import orders
 from eigenbandits.lab.studies.scorer import SHOWN, AskedInstance
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Policy
 
 Places = NDArray[np.int64]
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import files
-from eigenbandits.decision import Decision
+from eigenbandits.policy import Decision, files
 from eigenbandits.serve.storage.lanes import BeliefRow
 from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue

@@ -14,7 +14,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve import export
 from eigenbandits.serve.errors import Refusal, StorageError, invalid, unavailable
 from eigenbandits.serve.http import lift, models

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.errors import PolicyError, Refusal, internal
 from eigenbandits.serve.learner.batch import LearnerBatch

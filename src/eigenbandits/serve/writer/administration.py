@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve.errors import Refusal, invalid, unavailable, unknown
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.storage import schema

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from eigenbandits.decision import Decision
+from eigenbandits.policy import Decision
 from eigenbandits.serve.errors import DamagedError, PolicyError, Refusal, damaged, internal, invalid, unknown
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eigenbandits import files, inputs
-from eigenbandits.decision import Decision
-from eigenbandits.policy import Policy
+from eigenbandits import inputs
+from eigenbandits.policy import Decision, Policy, files
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import BASELINE, CLONE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from eigenbandits import files
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Policy, files
 from eigenbandits.serve.errors import DamagedError, Refusal, ReplayError, StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Database

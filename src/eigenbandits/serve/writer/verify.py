@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from threadpoolctl import threadpool_limits
 
-from eigenbandits import files
+from eigenbandits.policy import files
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage import Database
 from eigenbandits.serve.storage.journal import Journal

@@ -11,14 +11,13 @@ from typing import cast
 
 import numpy as np
 
-from eigenbandits import files
 from eigenbandits.algorithms import OFUL, EigenUCB
 from eigenbandits.environments import Round
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.run import run
 from eigenbandits.lab.reporting.tables import standard_error
 from eigenbandits.lab.studies.audit.vectors import Vectors
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Policy, files
 
 NOISE = 0.5
 # The standard deviation of the expected rewards within a decision set: rewards then mostly stay within ±½.

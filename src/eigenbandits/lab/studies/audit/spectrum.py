@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eigenbandits.centering import Centering
 from eigenbandits.inputs import Array
 from eigenbandits.lab.studies.audit.vectors import Vectors
+from eigenbandits.policy.centering import Centering
 from eigenbandits.subspace import PCA
 from eigenbandits.subspace.error import estimated_error, subspace_distance
 

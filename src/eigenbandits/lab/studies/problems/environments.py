@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.arrays import decision_set, in_blocks
 from eigenbandits.environments import Classification, ClassificationInstance, Round
 from eigenbandits.inputs import Array, whole
+from eigenbandits.inputs.arrays import decision_set, in_blocks
 from eigenbandits.lab.studies.problems import preparation
 
 FILMS, LIKED = 10, 4

@@ -7,7 +7,7 @@ import pytest
 
 import eigenbandits as eb
 from eigenbandits.environments import LowRank
-from eigenbandits.explanation import explain, warn
+from eigenbandits.policy.explanation import explain, warn
 
 
 def said(policy, environment, rounds):

@@ -8,8 +8,8 @@ from tests.checks.play import assert_same, decision_sets, play
 
 import eigenbandits as eb
 from eigenbandits.environments import LowRank
-from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.lab.studies import guarded as study
+from eigenbandits.policy.files import from_bytes, to_bytes
 
 TOLD: dict[str, Any] = {"noise": 0.1, "theta_bound": 1.0, "delta": 0.05}
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
-from eigenbandits.centering import Centering, size_of
-from eigenbandits.replicas import copy_of
-from eigenbandits.scoring import Scoring
+from eigenbandits.policy.centering import Centering, size_of
+from eigenbandits.policy.replicas import copy_of
+from eigenbandits.policy.scoring import Scoring
 from eigenbandits.translation import KEPT_OUT, RowMap, VectorMap, fit_map, fit_values
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.base import View
 from eigenbandits.belief.joined import Joined
-from eigenbandits.decision import Decision
+from eigenbandits.policy.decision import Decision
 from eigenbandits.rules.base import Choice, Rule
 
 Array = NDArray[np.float64]

@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits import files, inputs, lists
+from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
-from eigenbandits.carryover import Translation, translate
-from eigenbandits.centering import Centering
-from eigenbandits.choosing import Chooser
-from eigenbandits.decision import Decision
-from eigenbandits.diagnostics import Diagnostics
-from eigenbandits.lists import ListDecision
-from eigenbandits.replicas import merge
+from eigenbandits.policy import files, lists
+from eigenbandits.policy.carryover import Translation, translate
+from eigenbandits.policy.centering import Centering
+from eigenbandits.policy.choosing import Chooser
+from eigenbandits.policy.decision import Decision
+from eigenbandits.policy.diagnostics import Diagnostics
+from eigenbandits.policy.lists import ListDecision
+from eigenbandits.policy.replicas import merge
+from eigenbandits.policy.scoring import Prior, Scoring
 from eigenbandits.rules.base import Rule
-from eigenbandits.scoring import Prior, Scoring
 from eigenbandits.subspace.base import Subspace
 from eigenbandits.translation import Encoder
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits import inputs, lists
+from eigenbandits import inputs
 from eigenbandits.belief.base import Finding
-from eigenbandits.decision import Decision
-from eigenbandits.layout import Layout
-from eigenbandits.lists import ListDecision
+from eigenbandits.policy import lists
+from eigenbandits.policy.decision import Decision
+from eigenbandits.policy.layout import Layout
+from eigenbandits.policy.lists import ListDecision
 from eigenbandits.rules.base import Choice, Rule
 
 Array = NDArray[np.float64]

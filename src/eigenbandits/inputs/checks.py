@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from eigenbandits import conversion
+from eigenbandits.inputs import conversion
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits import files
+from eigenbandits.policy import files
 
 POLICIES = {
     "EigenUCB": eb.EigenUCB(seed=0),

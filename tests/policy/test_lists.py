@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.lists import ListDecision, LogDeterminant
+from eigenbandits.policy.lists import ListDecision, LogDeterminant
 
 VALUES = np.array([0.1, 0.7, 0.4, 0.9, 0.6])
 

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
-from eigenbandits.centering import Centering, size_of
 from eigenbandits.component import Component
-from eigenbandits.decision import Decision
-from eigenbandits.scoring import Scoring
+from eigenbandits.policy.centering import Centering, size_of
+from eigenbandits.policy.decision import Decision
+from eigenbandits.policy.scoring import Scoring
 from eigenbandits.subspace.base import Subspace
 from eigenbandits.translation import Encoder
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.checks.play import decision_sets, play
 
 import eigenbandits as eb
-from eigenbandits import files
 from eigenbandits.algorithms.base import Algorithm, Parts
 from eigenbandits.component import Component
+from eigenbandits.files import write_whole
+from eigenbandits.policy import files
 
 
 @pytest.fixture
@@ -281,7 +282,7 @@ def test_what_is_put_in_place_was_on_the_disk_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", noted_sync)
     monkeypatch.setattr(Path, "replace", noted_replace)
     # Few enough bytes to stay in Python's own buffer, if nobody sees to it.
-    files.write_whole(tmp_path / "note", b"twenty bytes of text")
+    write_whole(tmp_path / "note", b"twenty bytes of text")
     assert events[:2] == [("sync", 20), ("replace", 0)]
 
 

@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 from tests.checks.play import decision_sets
 
 import eigenbandits as eb
-from eigenbandits.files import from_bytes, to_bytes
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies import budgets as study
+from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import Pacer
 from eigenbandits.rules.pacer import steps
 from eigenbandits.testing.play import assert_refused

@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.costs import CostEstimate
-from eigenbandits.decision import Decision
-from eigenbandits.diagnostics import Diagnostics
-from eigenbandits.lists import ListDecision, flat
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Diagnostics, Policy
+from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.base import Choice
 from eigenbandits.rules.paced import Paced
 from eigenbandits.rules.pacer import Pacer

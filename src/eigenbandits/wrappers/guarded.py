@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.certified.whole_set import WholeSet
-from eigenbandits.decision import Decision
-from eigenbandits.diagnostics import Diagnostics
-from eigenbandits.lists import ListDecision, flat
-from eigenbandits.policy import Policy
+from eigenbandits.policy import Decision, Diagnostics, Policy
+from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.guard import Guard
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eigenbandits import inputs
-from eigenbandits.conversion import to_array
+from eigenbandits.inputs.conversion import to_array
 
 VECTORS = [[1.0, -2.5], [3.0, 0.25]]
 

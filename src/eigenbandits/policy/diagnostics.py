@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.explanation import explain, warn
+from eigenbandits.policy.explanation import explain, warn
 
 Array = NDArray[np.float64]
 

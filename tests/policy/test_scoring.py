@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.files import from_bytes, to_bytes
+from eigenbandits.policy.files import from_bytes, to_bytes
 
 DIM = 6
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.centering import Centering
+from eigenbandits.policy.centering import Centering
 
 ACTIONS = np.array([[3.0, 4.0], [1.0, 0.0]])
 

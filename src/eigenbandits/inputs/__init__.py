@@ -1,0 +1,41 @@
+"""What users pass: arrays, numbers and words, checked and read."""
+
+from eigenbandits.inputs.checks import (
+    LARGEST,
+    Array,
+    as_action,
+    as_actions,
+    as_allowed,
+    as_allowed_many,
+    as_reward,
+    as_rewards,
+    as_scores,
+    generator,
+    noise_size,
+    number,
+    one_of,
+    probability,
+    share,
+    size,
+    whole,
+)
+
+__all__ = [
+    "LARGEST",
+    "Array",
+    "as_action",
+    "as_actions",
+    "as_allowed",
+    "as_allowed_many",
+    "as_reward",
+    "as_rewards",
+    "as_scores",
+    "generator",
+    "noise_size",
+    "number",
+    "one_of",
+    "probability",
+    "share",
+    "size",
+    "whole",
+]
