@@ -102,7 +102,7 @@ def test_the_ticks_of_a_panel_do_not_touch_the_label_of_the_next():
     made = draw(Plot(panels, columns=2))
     made.canvas.draw()
     left, right = made.axes
-    inside = [place <= left.get_xlim()[1] for place in left.get_xticks()]
+    inside = [0.0 <= place <= left.get_xlim()[1] for place in left.get_xticks()]
     ticks = [box for box, shown in zip(boxes(left.get_xticklabels()), inside, strict=True) if shown]
     assert len(ticks) > 3
     label = right.yaxis.label.get_window_extent()
