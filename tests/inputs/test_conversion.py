@@ -103,7 +103,7 @@ def test_masked_arrays():
     read(np.ma.masked_array(VECTORS))
     read([np.ma.masked_array(row, [False, False]) for row in VECTORS])
     hidden = np.ma.masked_array([True, True], [False, True])
-    message = "has masked entries; expected numbers only. Leave out their rows, or fill them by filled()."
+    message = "has masked entries; expected numbers only. Leave out their rows, or fill them with filled()."
     refused([[1.0, 2.0], np.ma.masked_array([1.0, 2.0], [False, True])], f"actions {message}")
     with pytest.raises(ValueError, match=r"^allowed has masked entries"):
         inputs.as_allowed(hidden, 2)

@@ -109,7 +109,7 @@ def open_dataset(data: Any) -> Any:
         raise ValueError(f"{data} cannot be read as Parquet, or is cut short ({str(error).splitlines()[0]}).") from None
     raise ValueError(
         f"data is a {type(data).__name__}; expected a path of Parquet files, an Arrow dataset or table, or a Dask data "
-        "frame. Hand arrays to policy.learn_many()."
+        "frame. Pass arrays to policy.learn_many()."
     )
 
 

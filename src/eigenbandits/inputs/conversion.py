@@ -28,7 +28,7 @@ def to_array(value: Any, what: str) -> NDArray[Any]:
     """
     if is_masked(value):
         raise ValueError(
-            f"{what} has masked entries; expected numbers only. Leave out their rows, or fill them by filled()."
+            f"{what} has masked entries; expected numbers only. Leave out their rows, or fill them with filled()."
         )
     try:
         array = _as_array(value)

@@ -195,7 +195,7 @@ class Policy(Chooser):
         Parameters
         ----------
         old_vectors, new_vectors
-            The same items (n, d) and (n, d′), row by row, as actions are handed to `choose`: better thousands of them,
+            The same items (n, d) and (n, d′), row by row, as `choose` is given them: thousands are better than hundreds,
             and such as are offered.
         old_scores, new_scores
             The scores of these items with either encoder, where the policy is given scores.

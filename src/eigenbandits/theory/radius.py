@@ -244,10 +244,8 @@ def omega_oful(
     >>> round(omega_oful(**known, rounds=6, dim=6), 6)  # √(2 log 10 + 6 log 2) + 1
     3.960414
     """
-    _require_sizes(rounds=rounds, action_bound=action_bound)
-    _require_positive(dim=dim, ridge=ridge)
-    log_det_bound = dim * _log_growth(rounds, action_bound, ridge, dim)
-    return omega_logdet(noise=noise, log_det_ratio=log_det_bound, delta=delta, theta_bound=theta_bound, ridge=ridge)
+    known = {"noise": noise, "delta": delta, "theta_bound": theta_bound, "ridge": ridge, "action_bound": action_bound}
+    return omega_paper(**known, rounds=rounds, dim=dim, rank=dim)
 
 
 def soful_paper(

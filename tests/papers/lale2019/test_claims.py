@@ -139,7 +139,7 @@ def test_tables_side_by_side():
     ]
     assert report.mistakes(ResultsTable(lines))[1][0] == "PSLB m=1"
     assert list(report.sections(ResultsTable(good("linear")))) == [
-        "Beside strong versions",
+        "Compared with strong versions",
         "One thing changed at a time",
     ]
     assert len(report.mistakes(ResultsTable(good("linear")))[0]) == 1 + len(GOOD)

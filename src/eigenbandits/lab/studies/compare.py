@@ -130,7 +130,7 @@ def experiment(
         rounds,
         seeds,
         first_seed,
-        f"EigenUCB and PSLB in its forms beside every baseline on {environment.name}.",
+        f"EigenUCB and PSLB in its forms compared with every baseline on {environment.name}.",
     )
 
 

@@ -37,7 +37,7 @@ COLUMNS = (
 def experiment(rounds: int = ROUNDS, seeds: int = SEEDS, *, images: bool = True) -> Experiment:
     """Return the demo's experiment; `images` needs scikit-learn."""
     environments = {name: made for name, made in ENVIRONMENTS.items() if images or made is not IMAGES}
-    description = "EigenUCB with nothing set beside the paper's PSLB and strong baselines."
+    description = "EigenUCB with nothing set compared with the paper's PSLB and strong baselines."
     return measured_experiment("demo", POLICIES, environments, rounds, seeds, FIRST_SEED, description)
 
 

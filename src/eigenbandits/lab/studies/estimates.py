@@ -176,7 +176,7 @@ def experiment(seeds: int = 20, first_seed: int = 0) -> Experiment:
         rounds=MOMENTS[-1],
         # Logarithmic spacing keeps the rounds 1, 10, 100 and 1,000.
         record=Record(points=len(MOMENTS) + 1, spacing="log", accuracy=0),
-        description="Rules that estimate the rank, and estimates of the projection error, beside the truth.",
+        description="Rules that estimate the rank, and estimates of the projection error, compared with the truth.",
     )
 
 

@@ -146,7 +146,7 @@ def _two_lines(title: str) -> str:
 def sections(table: ResultsTable) -> dict[str, list[list[str]]]:
     """Return the tables that have something in them, by title."""
     found = {
-        "Beside strong versions": mistakes(table),
+        "Compared with strong versions": mistakes(table),
         "One thing changed at a time": changed(table),
         "After a ReLU": uncentered(table),
     }

@@ -186,7 +186,7 @@ def test_weights_are_part_of_what_features_depend_on(resnet56):
     assert Cifar10(resnet56).settings() != first
     del weights["linear.bias"]
     save_arrays(resnet56 / "cifar10" / "resnet56.npz", weights)
-    with pytest.raises(DataError, match=r"misses 'linear\.weight' or 'linear\.bias'"):
+    with pytest.raises(DataError, match=r"lacks 'linear\.weight' or 'linear\.bias'"):
         Cifar10(resnet56)
 
 

@@ -90,7 +90,7 @@ class Cifar10(_SmallImages):
             )
         self.weights = read_weights(self.source)
         if not {"linear.weight", "linear.bias"} <= self.weights.keys():
-            raise DataError(f"{self.source} misses 'linear.weight' or 'linear.bias'; expected those of a ResNet-56.")
+            raise DataError(f"{self.source} lacks 'linear.weight' or 'linear.bias'; expected those of a ResNet-56.")
         self.blocks = blocks
         self._below: NDArray[np.float16] | None = None
 
