@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import eigenbandits as eb
 from eigenbandits import cli
+from eigenbandits.cli.sections import SECTIONS
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.environments.digits import environment as digits
 from eigenbandits.extras import MissingExtraError
@@ -210,9 +212,14 @@ def test_the_library_alone_loads_no_extra():
     assert done.stdout.strip() == "[]"
 
 
-def test_help_names_every_command():
-    result = invoke("--help")
-    assert result.exit_code == 0
-    for command in ("demo", "compare", "coverage"):
-        assert f"\n  {command} " in result.stdout
+def test_help_lists_every_module_by_section():
+    shared = {"--init--", "options", "runner", "sections", "version"}
+    modules = {path.stem.replace("_", "-") for path in Path(cli.__file__).parent.glob("*.py")} - shared
+    assert {name for section in SECTIONS.values() for name in section} == modules
+    text = invoke("--help").stdout
+    for title, commands in SECTIONS.items():
+        section = text.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
+        # A line each, so that no text is cut or wrapped.
+        assert [line.split(maxsplit=1) for line in section.splitlines()] == [list(one) for one in commands.items()]
+    for command in modules:
         assert invoke(command, "--help").exit_code == 0

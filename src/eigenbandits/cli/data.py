@@ -9,7 +9,12 @@ import typer
 
 from eigenbandits.cli import options
 
+commands = typer.Typer(
+    help="Fetch public datasets, and show which are available.", no_args_is_help=True, rich_markup_mode=None
+)
 
+
+@commands.command()
 def fetch(
     name: Annotated[
         str,
@@ -35,6 +40,7 @@ def fetch(
             fetch_source(sources.known(name, (problems.ALL, *problems.FETCHED)), to, typer.echo)
 
 
+@commands.command()
 def status(data: options.Data = None) -> None:
     """Show which datasets are available, where, and whether they are complete."""
     from eigenbandits.lab.studies.problems.catalogue import state
@@ -43,11 +49,3 @@ def status(data: options.Data = None) -> None:
     with options.failures(ValueError, OSError):
         for line in (*states(data), state(data)):
             typer.echo(line)
-
-
-def app() -> typer.Typer:
-    """Return the command and its subcommands."""
-    made = typer.Typer(help="Fetch public datasets, and show which are available.", no_args_is_help=True)
-    made.command("fetch")(fetch)
-    made.command("status")(status)
-    return made

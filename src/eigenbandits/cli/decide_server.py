@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from eigenbandits.cli import options
-from eigenbandits.cli.serve import Config, run
+from eigenbandits.cli.serve import Config, run, with_settings
 from eigenbandits.serve.settings import Settings
 
 
+@with_settings
 def command(config: Config = None, **given: Any) -> None:
     """Run a decider: it answers requests by the beliefs that the learner of the same database publishes."""
     from eigenbandits.serve import Server, logs

@@ -10,7 +10,12 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.extras import need
 
+commands = typer.Typer(
+    help="Train networks, keep their features, and list them.", no_args_is_help=True, rich_markup_mode=None
+)
 
+
+@commands.command()
 def make(
     data: Annotated[
         str,
@@ -58,6 +63,7 @@ def make(
         make_all(trainer, dim, layer, cache, typer.echo)
 
 
+@commands.command("weights")
 def convert_weights(
     source: Annotated[Path, typer.Argument(help="Weights as torch.save wrote them.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="The .npz file to write.", show_default=False)],
@@ -70,6 +76,7 @@ def convert_weights(
         typer.echo(f"Wrote {convert(source, target)} arrays to {target}")
 
 
+@commands.command("list")
 def show(cache: options.Cache = None) -> None:
     """List the features in the cache: the networks' accuracies, and how well the actions' main direction shows θ*."""
     from eigenbandits.lab.folders import cache_folder
@@ -105,12 +112,3 @@ def _in_order(path: Path) -> tuple[str, int, str]:
     start, _, rest = path.stem.rpartition("-d")
     dim, _, layer = rest.partition("-")
     return start, int(dim) if dim.isdigit() else 0, layer
-
-
-def app() -> typer.Typer:
-    """Return the command and its subcommands."""
-    made = typer.Typer(help="Train networks, keep their features, and list them.", no_args_is_help=True)
-    made.command("make")(make)
-    made.command("list")(show)
-    made.command("weights")(convert_weights)
-    return made

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from eigenbandits.cli import options
-from eigenbandits.cli.serve import Config, run
+from eigenbandits.cli.serve import Config, run, with_settings
 from eigenbandits.serve.settings import Settings
 
 
+@with_settings
 def command(config: Config = None, **given: Any) -> None:
     """Run the learner: it follows what all deciders of a database log, and publishes beliefs."""
     from eigenbandits.serve import Server, logs

@@ -21,6 +21,34 @@ if TYPE_CHECKING:
 Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
 
 
+def with_settings(made: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting, with the words that the settings have for it."""
+    signature = inspect.signature(made, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                type(field.default) | None if not isinstance(field.default, Path) else Path | None,
+                typer.Option(help=field.metadata["help"], show_default=str(field.default) or "none"),
+            ],
+        )
+        for field in dataclasses.fields(Settings)
+    ]
+
+    def wrapped(**given: Any) -> None:
+        made(**given)
+
+    wrapped.__doc__ = made.__doc__
+    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in [*own, *more]]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapped
+
+
+@with_settings
 def command(
     config: Config = None,
     check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
@@ -92,30 +120,3 @@ def _shown(name: str, value: Any) -> str:
         parts = urlsplit(str(value))
         return f"postgresql://{parts.hostname or ''}{parts.path}"
     return str(value)
-
-
-def with_settings(made: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every setting, with the words that the settings have for it."""
-    signature = inspect.signature(made, eval_str=True)
-    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    more = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                type(field.default) | None if not isinstance(field.default, Path) else Path | None,
-                typer.Option(help=field.metadata["help"], show_default=str(field.default) or "none"),
-            ],
-        )
-        for field in dataclasses.fields(Settings)
-    ]
-
-    def wrapped(**given: Any) -> None:
-        made(**given)
-
-    wrapped.__doc__ = made.__doc__
-    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in [*own, *more]]
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return wrapped

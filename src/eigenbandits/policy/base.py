@@ -195,8 +195,8 @@ class Policy(Chooser):
         Parameters
         ----------
         old_vectors, new_vectors
-            The same items (n, d) and (n, d′), row by row, as `choose` is given them: thousands are better than hundreds,
-            and such as are offered.
+            The same items (n, d) and (n, d′), row by row, in the form that `choose` takes: ideally thousands, and
+            typical of what is offered.
         old_scores, new_scores
             The scores of these items with either encoder, where the policy is given scores.
 

@@ -1,0 +1,59 @@
+"""The commands by section, and the help that lists them so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    import click
+
+# What `eigenbandits --help` lists. The module of a command has a function `command`, or `commands` of its own.
+SECTIONS = {
+    "First steps": {
+        "demo": "See EigenUCB at work, on images and on the paper's model.",
+        "audit": "See what your vectors show, and which policy to start with.",
+    },
+    "Experiments": {
+        "run": "Run an experiment, or what is missing of it.",
+        "report": "Write a page about an experiment.",
+        "compare": "Compare all policies on the paper's model.",
+        "paper": "Rerun the paper's experiments.",
+        "data": "Fetch public datasets, and show which are available.",
+        "features": "Train networks, keep their features, and list them.",
+    },
+    "Services": {
+        "serve": "Run the decision service.",
+        "decide-server": "Run one of several deciders of a service.",
+        "learner": "Run the learner of several deciders.",
+        "keys": "Create, list and revoke keys of the decision service.",
+        "router": "Run a gateway for language models, or measure it.",
+        "mcp": "Offer the decision service to agents, as MCP tools.",
+    },
+    "Studies that the documentation reports": {
+        "problems": "Regret on real decisions, compared with other libraries.",
+        "robustness": "Regret where low rank holds, half holds and fails.",
+        "drift": "Regret in worlds that change.",
+        "lists": "Lists of films for the users of MovieLens.",
+        "scorer": "Policies that start from an existing scorer.",
+        "translate": "What a policy keeps when its encoder is replaced.",
+        "guarded": "How often a guarded policy breaks its promise.",
+        "budgets": "Spend and quality under a budget.",
+        "offpolicy": "Off-policy intervals, and the cost of random choices.",
+        "belief-age": "Regret by the age of the belief that decides.",
+        "coverage": "How often the truth leaves each confidence set.",
+        "estimates": "Estimates of the rank and of the projection error.",
+        "calibrate": "What other values of the library's constants lead to.",
+    },
+}
+
+
+class Sections(TyperGroup):
+    """A group of commands whose help lists them by section."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
