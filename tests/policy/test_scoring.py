@@ -204,7 +204,7 @@ def test_scores_come_from_the_start_from_one_source_and_to_those_who_take_them()
         eb.EigenUCB(prior=[1.0, 2.0]).choose(sets(1)[0])
     with pytest.raises(ValueError, match=r"prior\(actions\) has shape \(1,\); expected \(5,\)"):
         eb.EigenUCB(prior=lambda actions: [1.0]).choose(sets(1)[0])
-    with pytest.raises(ValueError, match="MixtureSet does not take scores"):
+    with pytest.raises(ValueError, match="Screened does not take scores"):
         eb.EigenUCB(prior=1.0, certified=True, noise=0.1, theta_bound=1.0)
     fresh = eb.PSLB(noise=0.1)
     before = to_bytes(fresh)
