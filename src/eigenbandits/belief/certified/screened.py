@@ -107,8 +107,8 @@ class Screened(Belief):
         missing = self.proved.evidence.count - self.posterior.evidence.count
         if self._pending is not None and missing:
             actions, rewards, forecasts = self._pending
-            said = None if forecasts is None else forecasts[len(actions) - missing :]
-            self.posterior.learn_many(actions[-missing:], rewards[-missing:], said)
+            left = None if forecasts is None else forecasts[len(actions) - missing :]
+            self.posterior.learn_many(actions[-missing:], rewards[-missing:], left)
         self._pending = None
 
     def recover(self) -> None:

@@ -88,8 +88,8 @@ class Repeats(Component):
     ) -> tuple[Array, Array, list[Array | None] | None]:
         """Record many rewards, and return those that count."""
         kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
-        said = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
-        return rows[kept], rewards[kept], said
+        left = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
+        return rows[kept], rewards[kept], left
 
     def forget(self) -> None:
         """Forget the actions, which have other vectors from now on, but not what their repetitions have shown."""

@@ -35,11 +35,11 @@ class SpectralView(AmbientView):
         action, solved = self._keep(index) if self.solved(index) is not None else (None, None)
         values = self.values()
         members = values.shape[1]
-        said = np.empty(2 * members + 1)
-        said[0] = self.estimate(index)
-        best = values.max(axis=0, out=said[1 : members + 1])
-        np.subtract(values[index], best, out=said[members + 1 :])
-        return Finding(action, solved, self._root.made, self._offered, forecast=said)
+        forecast = np.empty(2 * members + 1)
+        forecast[0] = self.estimate(index)
+        best = values.max(axis=0, out=forecast[1 : members + 1])
+        np.subtract(values[index], best, out=forecast[members + 1 :])
+        return Finding(action, solved, self._root.made, self._offered, forecast=forecast)
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
