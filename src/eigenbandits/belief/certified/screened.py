@@ -12,7 +12,6 @@ from eigenbandits.belief.base import Belief, Finding, Rows, View
 from eigenbandits.belief.certified.mixture_set import MixtureSet
 from eigenbandits.belief.certified.readings import LeastUpper
 from eigenbandits.belief.spectral.belief import Spectral
-from eigenbandits.belief.spectral.view import SpectralView
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 
@@ -130,7 +129,7 @@ class Screened(Belief):
 class ScreenedView(View):
     """The posterior and the proved set through one decision set."""
 
-    def __init__(self, posterior: SpectralView, proved: LeastUpper) -> None:
+    def __init__(self, posterior: View, proved: LeastUpper) -> None:
         self.posterior_view = posterior
         self.proved = proved
 

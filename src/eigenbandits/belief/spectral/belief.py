@@ -14,7 +14,7 @@ from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.bounds import Bounds
-from eigenbandits.belief.spectral.free import Explained, explained, explained_rows, thin_with_free, with_free
+from eigenbandits.belief.spectral.free import Explained, thin_with_free, with_free
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.spectral.members import (
     full_covariance,
@@ -25,6 +25,7 @@ from eigenbandits.belief.spectral.members import (
     thin_covariance,
 )
 from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.belief.spectral.view import SpectralView
@@ -306,28 +307,14 @@ class Spectral(Ambient):
         self.ratios = np.array([member.ratio for member in members])
         return members
 
-    def _explained(self, dim: int) -> Explained:
-        """Return what the intercept and the score explain of the actions learned from, and of their rewards."""
-        free = len(self.center) - dim
-        units = np.zeros((free, len(self.center)))
-        units[:, dim:] = np.eye(free)
-        sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(len(units), len(self.center))
-        moment, squares = self.evidence.residuals(self.mean)
-        return explained(sums, moment[dim:], squares, self.evidence.weight, self.kappa, self.score)
-
-    def _centered_sums(self, dim: int, known: Explained) -> tuple[Array, Array, float, float]:
-        """Return Σ, b, Σr² and the degrees of freedom once the intercept and the score have explained their part."""
-        gram, (moment, squares) = self.evidence.gram.full()[:dim, :dim], self.evidence.residuals(self.mean)
-        if not len(known.levels):
-            return gram, moment[:dim], squares, self.evidence.weight
-        gram = gram - known.cross.T @ known.slopes
-        return gram, moment[:dim] - known.levels @ known.cross, known.residual, known.freedom
+    def _regression(self, dim: int) -> Regression:
+        return Regression(self.evidence, self.sample, self.mean, dim, self.kappa, self.score)
 
     def _fit_all(self, basis: Array, spectrum: Array, rank: int) -> None:
         """Learn the prior and join the members' posteriors, where all directions are known."""
-        dim = len(basis)
-        known = self._explained(dim)
-        members, estimates, covariance_of = self._members(basis, spectrum, rank, known)
+        regression = self._regression(len(basis))
+        known = regression.explained
+        members, estimates, covariance_of = self._members(basis, spectrum, rank, regression)
         active = np.flatnonzero(self.weights >= LEAST_WEIGHT)
         shares = self.weights[active] / self.weights[active].sum()
         center = shares @ estimates[active]
@@ -342,36 +329,28 @@ class Spectral(Ambient):
         self._take_covariance(basis @ covariance @ basis.T / variance, known)
 
     def _members(
-        self, basis: Array, spectrum: Array, rank: int, known: Explained
+        self, basis: Array, spectrum: Array, rank: int, regression: Regression
     ) -> tuple[list[Member], Array, Callable[[list[Member], list[float]], Array]]:
         """Return the members, their estimates, and what gives their covariance, in the basis of the eigenvectors."""
         dim = len(basis)
         if self.sample.complete:
-            rows, rewards, freedom = self._sampled(dim)
+            rows, rewards, freedom = regression.rows()
             inside = rows @ basis
             members = self._learn_prior(RowsReading(inside, None, rewards, freedom), spectrum, dim, rank)
             estimates = np.array([rows_estimate(member, inside) for member in members])
             return members, estimates, partial(rows_covariance, inside=inside)
-        gram, score, squares, freedom = self._centered_sums(dim, known)
+        gram, score, squares, freedom = regression.sums()
         reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
         members = self._learn_prior(reading, spectrum, dim, rank)
         estimates = np.array([sums_estimate(member) for member in members])
         return members, estimates, sums_covariance
 
-    def _sampled(self, dim: int) -> tuple[Array, Array, float]:
-        """Return the actions of the sample, their rewards and the degrees of freedom, in the same way."""
-        if not self.sample.fill:
-            return np.zeros((1, dim)), np.zeros(1), 0.0
-        rows, rewards, total = self.sample.residuals(self.mean)
-        if rows.shape[1] == dim:
-            return rows, rewards, total
-        return explained_rows(rows[:, :dim], rows[:, dim:], rewards, total, self.kappa, self.score)
-
     def _fit_sample(self, basis: Array, spectrum: Array, rank: int, room: int) -> None:
         """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
         dim = len(basis)
-        known = self._explained(dim)
-        rows, rewards, freedom = self._sampled(dim)
+        regression = self._regression(dim)
+        known = regression.explained
+        rows, rewards, freedom = regression.rows()
         members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1], rank)
         estimates = np.array([rows_estimate(member, rows, basis) for member in members])
         best = members[int(self.weights.argmax())]
@@ -382,7 +361,7 @@ class Spectral(Ambient):
             scale, plus, minus = thin_covariance(best, rows, basis)
             self._take_thin(scale, plus, minus, known, room)
             return
-        gram, moment, _, _ = self._centered_sums(dim, known)
+        gram, moment, _, _ = regression.sums()
         covariance, estimates[int(self.weights.argmax())] = full_covariance(best, gram, moment, basis)
         self._take_members(estimates, known)
         self.center = self.members[int(self.weights.argmax())]
