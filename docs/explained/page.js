@@ -212,11 +212,11 @@
     find("story").textContent = `${subspace} ${lost}`;
     const best = Math.max(...now.values);
     find("table").replaceChildren(
-      ...POLICIES.map(([policy, , told, sign]) => {
+      ...POLICIES.map(([policy, , given, sign]) => {
         const row = document.createElement("tr");
         const index = run.steps[policy][t - 1].index;
         const value = now.values[index];
-        const cells = [`${sign} ${policy}`, told, `no. ${index + 1}${value === best ? ", the best" : ""}`, value.toFixed(2), regret(policy).toFixed(1)];
+        const cells = [`${sign} ${policy}`, given, `no. ${index + 1}${value === best ? ", the best" : ""}`, value.toFixed(2), regret(policy).toFixed(1)];
         cells.forEach((text, i) => {
           const cell = document.createElement(i ? "td" : "th");
           if (!i) cell.scope = "row";

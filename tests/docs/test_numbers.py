@@ -37,6 +37,18 @@ def test_constants_in_formulas_are_those_in_use():
     assert (growth, "`growth` (g, a tenth by\ndefault)" in appendix) == (0.1, True)
 
 
+def test_rows_of_the_robustness_page_are_those_of_its_appendix():
+    page, appendix = ((ROOT / "docs" / f"robustness{end}.md").read_text("utf-8") for end in ("", "-tables"))
+    columns, *rows = re.findall(r"^\| ((?:row \| EigenUCB|.*±).*) \|$", page.replace("\\*", "*"), flags=re.M)
+    text = appendix.split("```text")[1].splitlines()
+    printed = [re.split(r"\s{2,}", line.strip()) for line in text]
+    known = {name: dict(zip(printed[1], numbers, strict=True)) for name, *numbers in printed[3:-1] if numbers}
+    assert len(rows) > 10
+    for row in rows:
+        label, *numbers = row.split(" | ")
+        assert numbers == [known[label][column] for column in columns.split(" | ")[1:]], label
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_files_that_are_named_exist(page):
     # CONTRIBUTING also names files that its reader is to write.

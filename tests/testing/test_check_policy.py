@@ -1,7 +1,5 @@
 """check_policy finds broken promises, names all of them, and skips only with a reason."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -92,9 +90,10 @@ def test_what_is_skipped_needs_a_name_and_a_reason():
         check_policy(make, skip={"bad_rewards": ""})
 
 
-def test_a_factory_that_makes_something_else_is_named():
-    def nothing(dim: int, seed: int) -> Any:
-        return []
-
-    with pytest.raises(BrokenPromisesError, match=r"the factory returned a list; expected an eigenbandits\.Policy"):
-        check_policy(nothing)
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [(lambda seed: Sound(seed=seed), "unexpected keyword argument 'dim'"), (lambda dim, seed: [], "returned a list")],
+)
+def test_a_factory_that_makes_no_policy_is_one_error_and_not_fifty(factory, said):
+    with pytest.raises(ValueError, match=rf"^factory\(dim=6, seed=3\) raised .*{said}.*; expected a function of dim"):
+        check_policy(factory)

@@ -64,7 +64,7 @@ class Centered(Algorithm):
     Parameters
     ----------
     center
-        What is subtracted from the actions: "none", "mean", "set" or "differences"; see `centering.Centering`.
+        What is subtracted from the actions: "none", "mean", "set" or "differences"; see `policy.centering.Centering`.
     """
 
     center: str = "none"

@@ -42,7 +42,7 @@ class EigenUCB(Optimistic, _Eigen):
         How optimistic to be. The unit is how far the best of K equally uncertain actions would lie above its estimate,
         but at least one posterior standard deviation; see `belief.Spectral`.
     center
-        "mean": an intercept and directions around the mean of all actions; see `centering.Centering`.
+        "mean": an intercept and directions around the mean of all actions; see `policy.centering.Centering`.
     memory
         Half-life in rewards, for a world that changes: after so many further rewards, a reward weighs half, and so does
         a decision set for the subspace. "auto" chooses the half-life that predicts the rewards best

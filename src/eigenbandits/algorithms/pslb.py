@@ -61,7 +61,7 @@ class PSLB(Optimistic, _PrincipalSubspace):
     structure
         λ₊, λ₋, σ², d_x and d_ψ, for the two theorems.
     center
-        "none", "mean", "set" or "differences"; see `centering.Centering`.
+        "none", "mean", "set" or "differences"; see `policy.centering.Centering`.
     intersect
         False uses C_m alone, as the paper's appendix does.
     radius

@@ -37,7 +37,7 @@ class Policy(Chooser):
     rule
         Which action follows from the belief.
     center
-        What is subtracted from the actions: "none", "mean", "set" or "differences"; see `centering.Centering`.
+        What is subtracted from the actions: "none", "mean", "set" or "differences"; see `policy.centering.Centering`.
     seed
         Seed of the policy's own randomness.
     dtype

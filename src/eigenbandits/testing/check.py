@@ -106,6 +106,8 @@ def check_policy(factory: Factory, *, skip: Mapping[str, str] | None = None) -> 
     ------
     BrokenPromisesError
         If a check fails; the message lists all that did.
+    ValueError
+        If the factory makes no policy, or `skip` names no check or gives no reason.
 
     Examples
     --------
@@ -126,6 +128,13 @@ def check_policy(factory: Factory, *, skip: Mapping[str, str] | None = None) -> 
     silent = [name for name, reason in left_out.items() if not reason]
     if silent:
         raise ValueError(f"skip has no reason for {', '.join(silent)}; say why.")
+    try:
+        Make(factory)()
+    except Exception as error:
+        raise ValueError(
+            f"factory(dim=6, seed=3) raised {type(error).__name__} ({error}); "
+            "expected a function of dim and seed that returns a new policy."
+        ) from error
     run = [one for one in checks() if one.name not in left_out]
     failures: dict[str, BaseException] = {}
     for one in run:

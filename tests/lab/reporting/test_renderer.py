@@ -88,6 +88,42 @@ def test_panels_that_are_missing_stay_empty_and_the_legend_is_shared():
     assert made.get_suptitle() == "c"
 
 
+def boxes(artists):
+    return [artist.get_window_extent() for artist in artists if artist.get_text()]
+
+
+def test_the_ticks_of_a_panel_do_not_touch_the_label_of_the_next():
+    # The demo: rounds to 2,000 on the left, regret of three digits on the right.
+    x = np.arange(0.0, 2001.0, 100.0)
+    panels = [
+        Panel(title, Axis("round"), Axis("cumulative regret"), [Line("OFUL", x, most * x / 2000.0)])
+        for title, most in (("handwritten digits: mistakes", 580.0), ("the paper's random model: reward lost", 250.0))
+    ]
+    made = draw(Plot(panels, columns=2))
+    made.canvas.draw()
+    left, right = made.axes
+    inside = [0.0 <= place <= left.get_xlim()[1] for place in left.get_xticks()]
+    ticks = [box for box, shown in zip(boxes(left.get_xticklabels()), inside, strict=True) if shown]
+    assert len(ticks) > 3
+    label = right.yaxis.label.get_window_extent()
+    # By at least the width of a character.
+    assert all(label.x0 - tick.x1 > ticks[0].width for tick in ticks)
+    assert all(tick.x0 > label.x1 for tick in boxes(right.get_yticklabels()))
+
+
+def test_no_line_crosses_the_legend_of_a_panel():
+    made = draw(
+        Plot([Panel("Spectrum", marks=[*LINES[:1], VerticalLine(4.5, "m = 4, edge of the bulk")], legend=True)])
+    )
+    made.canvas.draw()
+    (axes,) = made.axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) == 2
+    assert legend.get_window_extent().y1 < min(label.y0 for label in boxes(axes.get_xticklabels())) + 1.0
+    assert legend.get_window_extent().y1 < axes.get_window_extent().y0
+
+
 def test_files_are_whole_in_every_format_and_the_same_each_time(tmp_path):
     plot = Plot([Panel(marks=LINES)], width=4.0, height=3.0)
     paths = save({"regret": plot}, tmp_path / "figures")

@@ -1,0 +1,70 @@
+"""What axe finds on the built site in a browser: nothing serious, in light and dark, on wide and narrow screens."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+from tests.docs.pages import ROOT
+from tests.serve.http.chromium import browser
+
+PAGES = (
+    "index.html",
+    "tutorial/first-policy.html",
+    "howto/lists.html",
+    "mathematics.html",
+    "papers/lale2019.html",
+    "explained/index.html",
+)
+SERIOUS = """
+axe.run({resultTypes: ["violations"]}).then((found) => found.violations
+  .filter((one) => ["serious", "critical"].includes(one.impact))
+  .map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 5).join(", ")}`))
+"""
+# How light the background is, from 0 to 1.
+LIGHTNESS = "Math.max(...getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3)) / 255"
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The source of axe-core, as npm installs it."""
+    found = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+    if not found.exists():
+        pytest.skip("axe-core is not installed here: npm install --no-save axe-core")
+    return found.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The documentation, built."""
+    if importlib.util.find_spec("mkdocs") is None:
+        pytest.skip("the documentation is built with mkdocs: pip install 'eigenbandits[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_serious(axe, site, tmp_path):
+    found = {}
+    with browser(tmp_path) as tab:
+        for page, (scheme, width) in product(PAGES, (("light", 1440), ("dark", 390))):
+            tab.look(width, scheme=scheme)
+            tab.open((site / page).as_uri())
+            # The theme remembers the scheme of the first visit.
+            tab.run("localStorage.clear()")
+            tab.open((site / page).as_uri())
+            assert (tab.run(LIGHTNESS) > 0.5) == (scheme == "light")
+            tab.run(axe)
+            if serious := tab.run(SERIOUS):
+                found[page, scheme, width] = serious
+        # axe itself works: a picture without words is found.
+        tab.run("document.body.append(Object.assign(document.createElement('img'), {src: 'data:,'}))")
+        assert any(one.startswith("image-alt") for one in tab.run(SERIOUS))
+    assert not found
