@@ -85,7 +85,7 @@ def test_equal_scores_leave_the_choice_to_the_rewards():
     rng, policy = np.random.default_rng(0), eb.EigenUCB(seed=0)
     means, chosen = np.linspace(0.1, 1.0, 10)[::-1], []
     means[:5] = [0.3, 0.5, 0.9, 0.4, 0.6]
-    for _ in range(300):
+    for _ in range(600):
         decision = policy.choose(np.eye(10), scores=[1.0] * 5 + [0.0] * 5)
         policy.learn(decision, means[decision.index] + 0.2 * rng.standard_normal())
         chosen.append(decision.index)
