@@ -71,7 +71,6 @@ class SpectralView(AmbientView):
         return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))
 
 
-
 class RepeatedView(View):
     """A view of a decision set in which some actions were learned before: each is worth a share of what it has earned.
 
