@@ -123,6 +123,28 @@ def test_draws_know_what_an_action_has_earned():
     assert again.count(2) >= 8
 
 
+def test_replicas_add_up_what_they_remember():
+    rng = np.random.default_rng(9)
+    base = eb.EigenUCB(seed=0)
+    rows, scores = rng.standard_normal((6, 4)), rng.standard_normal(6)
+    base.choose(rows, scores=scores)
+    base.learn_many(rows[:3], [1.0, 0.0, 1.0], scores=scores[:3])
+    first, second = base.clone(), base.clone()
+    first.restore(base.state())
+    second.restore(base.state())
+    first.learn_many(rows[[0, 3]], [0.0, 1.0], scores=scores[[0, 3]])
+    second.learn_many(rows[[0, 3, 4]], [0.0, 0.0, 1.0], scores=scores[[0, 3, 4]])
+    first.merge([second], base=base)
+    assert isinstance(first.belief, eb.belief.Spectral)
+    found = first.belief.repeats
+    keys = repeats._digests(first.lift_vectors(rows, scores)).tolist()
+    places = [found._find(key) for key in keys]
+    assert places[5] is None
+    remembered = [(float(found.counts[place]), float(found.means[place])) for place in places[:5]]
+    expected = [(3.0, 1.0 / 3.0), (1.0, 0.0), (1.0, 1.0), (2.0, 0.5), (1.0, 1.0)]
+    np.testing.assert_allclose(remembered, expected)
+
+
 def asked_again(policy):
     """Ask a few questions again and again, each with rewards of its own, and return how well it follows the score."""
     rng = np.random.default_rng(2)

@@ -142,9 +142,23 @@ class Repeats(Component):
         self.fill, self.next = max(self.fill, self.next + 1), (self.next + 1) % ROOM
 
     def merge(self, replicas: Sequence[Replica[Repeats]]) -> None:
-        """Add up what repetitions have shown; the actions remembered stay those of this replica."""
+        """Add up what repetitions have shown, and what is remembered of each action."""
+        sums: dict[int, Array] = {}
+        for replica in replicas:
+            # Rows in other coordinates have other bits.
+            if replica.shift.same:
+                part, used = replica.part, slice(replica.part.fill)
+                for key, count, mean in zip(part.keys[used].tolist(), part.counts[used], part.means[used], strict=True):
+                    sums[key] = sums.get(key, 0.0) + replica.weight * count * np.array([1.0, mean])
         for name in ("within", "repeated", "skipped"):
             setattr(self, name, merging.total(replicas, name))
+        self.keys = self.counts = self.means = np.zeros(0)
+        self.forget()
+        self._places = {}
+        for key, (count, total) in sums.items():
+            if count > 0.0:
+                self._remember(key, total / count)
+                self.counts[self._places[key]] = count
 
 
 def _worth(count: Any, common: float) -> Any:
