@@ -28,7 +28,7 @@ from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrio
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import SpectralView
+from eigenbandits.belief.spectral.view import RepeatedView, SpectralView
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
@@ -174,6 +174,7 @@ class Spectral(Ambient):
             self.due = 0
         weight = self.evidence.weight
         if self._fade(1):
+            self.repeats.fade(self.evidence.weight / weight)
             self.prior.fade(self.evidence.weight / weight, self.origin)
             self.due = 0
 
@@ -410,12 +411,14 @@ class Spectral(Ambient):
         """Return the radius for a decision set of K actions."""
         return self.omega() * max(1.0, expected_maximum(count))
 
-    def view(self, lifted: Array) -> SpectralView:
+    def view(self, lifted: Array) -> SpectralView | RepeatedView:
         """Look at the posterior through a decision set."""
         found = SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
-        if self.score:
-            found.allowance = ALLOWANCE * self.noise
-        return found
+        if not self.score:
+            return found
+        found.allowance = ALLOWANCE * self.noise
+        known = self.repeats.known(lifted, self.noise**2)
+        return found if known is None else RepeatedView(found, *known)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""
