@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs, lists
-from eigenbandits.belief.base import Finding
+from eigenbandits.belief.base import Finding, Rows
 from eigenbandits.decision import Decision
 from eigenbandits.layout import Layout
 from eigenbandits.lists import ListDecision
@@ -50,7 +50,10 @@ class Chooser(Layout):
         """
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
-        ranks = self.scoring.read(array, scores)
+        return self._choose(array, kept, self.scoring.read(array, scores), observe)
+
+    def _choose(self, array: Array, kept: Rows | None, ranks: Array | None, observe: bool) -> Decision:
+        """Choose one of the rows that may be chosen; everything has been checked."""
         lifted, belief = self._show(array, ranks, observe), self.belief
         # From here on, the allowed rows are the decision set: the belief and the rule see no others.
         rows = lifted if kept is None else lifted[kept]
