@@ -1,4 +1,4 @@
-"""A price on costs that keeps the mean spend at a budget: the dual of a linear program, solved in every round."""
+"""A price on costs that keeps the mean spend at a budget: the dual of a linear program over recent decision sets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ Array = NDArray[np.float64]
 # The number of recent decision sets that set the price, and of steps kept of each. `eigenbandits calibrate` has a study
 # of this window, of the horizon and of the two numbers below.
 WINDOW, STEPS = 256, 8
-# The steps are put in order again when this part of the sets, 1/32, is new: the price moves little with so few.
-REFRESH = 32
+# The price is solved for again when this part of the sets, 1/32, is new: it moves little with so few.
+RENEWED = 32
 # Decisions within which the spend returns to the budget.
 HORIZON = 10
 # Credit and debt count as large if they are so many times the largest step that the budget buys.
 LARGE = 2.0
-# Large credit or debt changes the price by at most this power of e.
+# Large credit or debt changes the price by this power of e.
 STEEPNESS = 2.0
-# A price this much (relative) below or above that of the last step decides for or against it.
-_NUDGE = 1e-9
 
 
 class Pacer(Component):
@@ -40,16 +38,15 @@ class Pacer(Component):
     program is a fractional knapsack: buy the steps of all sets by descending slope until the money is spent. λ is the
     slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
 
-    Over- and underspending is made up for within about `horizon` decisions: b is the budget times 1 + s, where
-    s = credit/(horizon · budget), within ±1, and credit is the budget granted so far minus what was spent. Slopes may
-    differ by orders of magnitude, and an expensive step should be paid back by skipping the next one like it, not by
-    giving up cheap ones. So the horizon is at least twice the largest step that the budget buys, and λ differs from the
-    value that the budget alone would set by at most a factor of e^(2|s|).
+    Over- and underspending moves the price: λ is that slope times e^(−2s), with s = credit/(horizon · budget) within ±1
+    and credit the budget granted so far minus what was spent. Slopes may differ by orders of magnitude, and an
+    expensive step should be paid back by skipping the next one like it, not by giving up cheap ones. So the horizon is
+    at least twice the largest step that the budget buys.
 
-    An action that costs more than `horizon` budgets has to wait until half of its cost has been saved, and credit is at
-    most `horizon` budgets. So credit lies between ±`horizon` budgets, and n decisions in a row cost at most
-    n + 2 · `horizon` budgets, as far as costs are predicted well. Where actions cost more than 2 · `horizon` budgets,
-    see `strict`.
+    An action may cost at most `horizon` budgets, minus the debt, but one budget in any case; or, if half of its cost has
+    been saved, more than that. Credit is at most `horizon` budgets. So credit stays within ±`horizon` budgets, and
+    n decisions in a row cost at most n + 2 · `horizon` budgets, whatever the price, if costs are as predicted and the
+    cheapest action costs at most the budget. Where actions cost more than 2 · `horizon` budgets, see `strict`.
 
     Parameters
     ----------
@@ -69,12 +66,15 @@ class Pacer(Component):
     Examples
     --------
     >>> pacer = Pacer(budget=0.5)
-    >>> pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0]))  # a slope of 0.8/2, bought only with credit
-    0.4000000004
+    >>> pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0]))  # the slope of the step from 0 to 2
+    0.4
+    >>> pacer.commit(2.0, 2.0)  # buying it leaves a debt, and a higher price for the next one
+    >>> round(pacer.price(np.array([0.2, 1.0]), np.array([0.0, 2.0])), 3)
+    0.729
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("slopes", "rises", "bases", "seen", "prices", "reached", "steady", "unit", "due"),
+        *("slopes", "rises", "bases", "seen", "steady", "unit", "due"),
         *("credit", "spent", "count", "current"),
     )
 
@@ -87,12 +87,9 @@ class Pacer(Component):
         self.rises: Array = np.zeros((WINDOW, 1))
         self.bases: Array = np.zeros(WINDOW)
         self.seen = 0
-        # When last put in order: the slopes, falling; what a set costs on average if all up to one are bought, in
-        # budgets; the slope that the budget alone reaches; and the credit that counts as large.
-        self.prices: Array = np.zeros(0)
-        self.reached: Array = np.zeros(0)
+        # When last solved: the price that the budget alone would set, and the credit that counts as large.
         self.steady = 0.0
-        self.unit = 1.0
+        self.unit = self.horizon * self.budget
         self.due = 1
         self.credit = 0.0
         self.spent = 0.0
@@ -101,8 +98,9 @@ class Pacer(Component):
 
     @property
     def affordable(self) -> float:
-        """The most that an action may cost now."""
-        return max(self.horizon * self.budget, 2.0 * self.credit)
+        """The most that an action may cost now, unless it is the cheapest."""
+        unit = self.horizon * self.budget
+        return max(unit, 2.0 * self.credit) if self.credit >= 0.0 else max(unit + self.credit, self.budget)
 
     @property
     def ceiling(self) -> float:
@@ -113,20 +111,10 @@ class Pacer(Component):
         """Record a decision set, and return the price at which to choose from it."""
         self._note(values, costs)
         if self.seen >= self.due:
-            self._sort()
+            self._solve()
         share = max(-1.0, min(self.credit / self.unit, 1.0))
-        asked = self._slope_at(1.0 + share)
-        if self.steady > 0.0:
-            most = math.exp(STEEPNESS * abs(share))
-            asked = min(max(asked, self.steady / most), self.steady * most)
-        self.current = asked
-        # The last step is bought in part: with credit, and not with debt.
-        return asked * (1.0 + (_NUDGE if self.credit <= 0.0 else -_NUDGE))
-
-    def _slope_at(self, budgets: float) -> float:
-        """Return the slope of the step at which the money is spent; 0 where everything worth buying can be bought."""
-        place = int(self.reached.searchsorted(budgets))
-        return float(self.prices[place]) if place < len(self.prices) else 0.0
+        self.current = self.steady * math.exp(-STEEPNESS * share)
+        return self.current
 
     def _note(self, values: Array, costs: Array) -> None:
         slopes, rises, base = steps(values, costs)
@@ -140,18 +128,20 @@ class Pacer(Component):
         self.bases[place] = base
         self.seen += 1
 
-    def _sort(self) -> None:
-        """Put the steps worth buying in order, by falling slope, and see what the budget buys of them."""
+    def _solve(self) -> None:
+        """Buy the steps worth buying by falling slope until the money is spent; the last slope is the price."""
         filled = min(self.seen, WINDOW)
         worth = self.slopes > 0.0
         slopes, rises = self.slopes[worth], self.rises[worth]
-        order = np.argsort(-slopes, kind="stable")
-        self.prices, rises = slopes[order], rises[order]
-        self.reached = (float(self.bases[:filled].sum()) + rises.cumsum()) / (filled * self.budget)
-        self.steady, self.unit = self._slope_at(1.0), self.horizon * self.budget
+        order = np.argsort(-slopes)
+        reached = rises[order].cumsum()
+        last = int(reached.searchsorted(filled * self.budget - float(self.bases[:filled].sum())))
+        # Beyond the last step everything worth buying can be bought.
+        self.steady = float(slopes[order[last]]) if last < len(order) else 0.0
+        self.unit = self.horizon * self.budget
         if self.steady > 0.0:
-            self.unit = max(self.unit, LARGE * float(rises[self.prices >= self.steady].max()))
-        self.due = self.seen + max(filled // REFRESH, 1)
+            self.unit = max(self.unit, LARGE * float(rises[order[: last + 1]].max()))
+        self.due = self.seen + max(filled // RENEWED, 1)
 
     def state(self) -> dict[str, Any]:
         """Return what changes; the arrays that `price` writes into are copied."""
