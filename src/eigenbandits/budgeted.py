@@ -310,7 +310,7 @@ def _as_cost(cost: Any) -> float:
 def _as_costs(costs: Any, count: int) -> Array:
     """Return a vector of costs, NaN where unknown."""
     ready = type(costs) is np.ndarray and costs.shape == (count,) and costs.dtype == np.float64
-    if ready and 0.0 <= costs.min() and costs.max() <= inputs.LARGEST:
+    if ready and costs.min() >= 0.0 and costs.max() <= inputs.LARGEST:
         return np.asarray(costs)
     try:
         array = np.array(costs, dtype=np.float64)

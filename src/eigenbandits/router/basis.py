@@ -112,7 +112,7 @@ class Basis(Component):
         frame = self.subspace.frame()
         assert frame is not None
         assert self.subspace.mean is not None
-        self.directions = np.ascontiguousarray(frame.directions[:, :count])
+        self.directions = np.asfortranarray(frame.directions[:, :count])
         self.offset = self.subspace.mean @ self.directions
         return True
 
@@ -127,6 +127,8 @@ class Basis(Component):
         """Take back what `state` gave."""
         self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
         super().restore(state)
+        # In the layout that `refresh` gives it, on which the rounding of products depends.
+        self.directions = np.asfortranarray(self.directions)
 
 
 def blocks(rows: Array, places: NDArray[np.intp], count: int) -> Array:

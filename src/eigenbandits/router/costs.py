@@ -43,10 +43,11 @@ class ModelCosts(Component):
 
     def __init__(self, count: int, size: int) -> None:
         self.count, self.size = count, size
+        # For each model Σ x xᵀ, whose last column is Σ x as prompts end with a 1, and Σ c x.
         self.grams: Array = np.zeros((count, size, size))
-        # For each model Σ c x and Σ x; and γ and η.
-        self.moments: Array = np.zeros((count, size, 2))
-        self.centers: Array = np.zeros((count, size, 2))
+        self.moments: Array = np.zeros((count, size))
+        # γ of each model, and then η of each.
+        self.centers: Array = np.zeros((size, 2 * count))
         self.answers = [0] * count
         # The number of answers at which each model's estimate is recomputed.
         self.due = [1] * count
@@ -54,22 +55,21 @@ class ModelCosts(Component):
     def of(self, row: Array) -> Array:
         """Return what each model is expected to charge for a prompt (size,)."""
         found = row @ self.centers
-        return np.asarray(np.maximum(found[:, 0], 0.0) / np.minimum(np.maximum(found[:, 1], 0.5), 1.0))
+        return np.asarray(np.maximum(found[: self.count], 0.0) / np.minimum(np.maximum(found[self.count :], 0.5), 1.0))
 
     def learn(self, row: Array, place: int, cost: float) -> None:
         """Add what one answer has cost."""
         self.grams[place] += np.multiply.outer(row, row)
-        self.moments[place] += np.multiply.outer(row, (cost, 1.0))
+        self.moments[place] += cost * row
         self._count(place, 1)
 
     def learn_many(self, rows: Array, places: NDArray[np.intp], costs: Array) -> None:
         """Add what many answers have cost; NaN is not known, and not learned."""
         for place in range(self.count):
             known = (places == place) & ~np.isnan(costs)
-            answered, paid = rows[known], costs[known]
-            self.grams[place] += answered.T @ answered
-            self.moments[place] += answered.T @ np.column_stack([paid, np.ones(len(paid))])
-            self._count(place, len(paid))
+            self.grams[place] += rows[known].T @ rows[known]
+            self.moments[place] += costs[known] @ rows[known]
+            self._count(place, int(known.sum()))
 
     def _count(self, place: int, more: int) -> None:
         self.answers[place] += more
@@ -78,4 +78,5 @@ class ModelCosts(Component):
             self.due[place] = count + min(max(1, int(GROWTH * count)), MOST)
             gram = self.grams[place].copy()
             gram.flat[:: self.size + 1] += np.trace(gram) / count
-            self.centers[place] = np.linalg.solve(gram, self.moments[place])
+            sums = np.column_stack([self.moments[place], self.grams[place, :, -1]])
+            self.centers[:, [place, self.count + place]] = np.linalg.solve(gram, sums)

@@ -43,8 +43,8 @@ class Pacer(Component):
     expensive step should be paid back by skipping the next one like it, not by giving up cheap ones. So the horizon is
     at least twice the largest step that the budget buys.
 
-    An action may cost at most `horizon` budgets, minus the debt, but one budget in any case; or, if half of its cost has
-    been saved, more than that. Credit is at most `horizon` budgets. So credit stays within ±`horizon` budgets, and
+    An action may cost at most `horizon` budgets, minus the debt, but one budget in any case; or, if half of its cost
+    has been saved, more than that. Credit is at most `horizon` budgets. So credit stays within ±`horizon` budgets, and
     n decisions in a row cost at most n + 2 · `horizon` budgets, whatever the price, if costs are as predicted and the
     cheapest action costs at most the budget. Where actions cost more than 2 · `horizon` budgets, see `strict`.
 
