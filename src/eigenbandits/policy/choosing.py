@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
-from eigenbandits.belief.base import Finding
+from eigenbandits.belief.base import Finding, Rows
 from eigenbandits.policy import lists
 from eigenbandits.policy.decision import Decision
 from eigenbandits.policy.layout import Layout
@@ -53,6 +53,10 @@ class Chooser(Layout):
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
         self._expect([array], [kept])
+        return self._choose(array, kept, ranks, observe)
+
+    def _choose(self, array: Array, kept: Rows | None, ranks: Array | None, observe: bool) -> Decision:
+        """Choose one of the rows that may be chosen; everything has been checked."""
         lifted, belief = self._show(array, ranks, observe), self.belief
         # From here on, the allowed rows are the decision set: the belief and the rule see no others.
         rows = lifted if kept is None else lifted[kept]
@@ -248,7 +252,7 @@ class Chooser(Layout):
         return array, lifted, choice, estimate
 
     def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
-        """Prepare for a choice in each of these sets, among the rows kept; may refuse, since nothing has changed yet."""
+        """Prepare for a choice in each of these sets, among the rows kept; may refuse: nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()

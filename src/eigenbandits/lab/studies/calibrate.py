@@ -21,6 +21,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.lab.studies import drift, estimates
 from eigenbandits.lab.studies.robustness import clicks
+from eigenbandits.rules import pacer as pacing
 from eigenbandits.rules.pacer import Pacer, steps
 from eigenbandits.translation import Encoder
 
@@ -71,22 +72,27 @@ def spending(seeds: range) -> dict[str, float]:
     Five actions whose costs lie three orders of magnitude apart and whose values are known, with a budget between the
     cheapest and the most expensive, for 2,000 decisions.
     """
-    spent, earned = [], []
+    spent, over, earned = [], [], []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         costs = 10.0 ** rng.uniform(-3.0, 0.0, (2000, 5))
         values = np.minimum(1.0, 0.6 + 0.1 * np.log10(costs) + 0.2 * rng.random(costs.shape))
         budget = 0.1
-        pacer, total, value = Pacer(budget), 0.0, 0.0
+        pacer, paid, value = Pacer(budget, pacing.HORIZON), [0.0], 0.0
         for worth, cost in zip(values, costs, strict=True):
-            net = np.where(pacer.affords(cost), worth - pacer.price(worth, cost) * cost, -math.inf)
+            price = pacer.price(worth, cost)
+            net = np.where(cost <= max(pacer.affordable, float(cost.min())), worth - price * cost, -math.inf)
             index = int(net.argmax())
             pacer.commit(float(cost[index]), float(cost.max()))
-            total, value = total + float(cost[index]), value + float(worth[index])
-        spent.append(total / (budget * len(costs)))
+            paid.append(float(cost[index]))
+            value += float(worth[index])
+        totals = np.cumsum(paid) / (1000 * budget)
+        spent.append(0.5 * totals[-1])
+        over.append((totals[1000:] - totals[:-1000]).max() - 1.0)
         earned.append(value / _best(values, costs, budget))
     return {
         "spent, % of the budget": 100.0 * float(np.mean(spent)),
+        "most above it in 1,000 decisions, %": 100.0 * float(np.max(over)),
         "value, % of the best": 100.0 * float(np.mean(earned)),
     }
 
@@ -189,8 +195,9 @@ CONSTANTS = {
     "drop": Constant(_MEMORIES, "DROP", (0.25, 0.5, 1.0), drifting),
     "telling": Constant("eigenbandits.translation", "TELLING", (8.0, 32.0, 64.0), recognized),
     "loudest": Constant("eigenbandits.translation", "LOUDEST", (2.0, 8.0, 32.0), recognized),
-    "steepness": Constant(_PACER, "STEEPNESS", (1.0, 4.0, 16.0), spending),
-    "small": Constant(_PACER, "SMALL", (2.0, 8.0, 32.0), spending),
+    "steepness": Constant(_PACER, "STEEPNESS", (1.0, 2.0, 4.0), spending),
+    "large": Constant(_PACER, "LARGE", (1.0, 2.0, 4.0), spending),
+    "horizon": Constant(_PACER, "HORIZON", (5.0, 10.0, 20.0, 50.0), spending),
     "window": Constant(_PACER, "WINDOW", (64.0, 256.0, 1024.0), spending),
 }
 
