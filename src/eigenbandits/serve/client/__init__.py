@@ -1,6 +1,6 @@
 """The client of the service; it needs only NumPy and may run where the service is not installed."""
 
-from eigenbandits.serve.client.client import Client
+from eigenbandits.serve.client.client import AsyncClient, Client
 from eigenbandits.serve.client.errors import (
     AccessError,
     ConflictError,
@@ -13,6 +13,7 @@ from eigenbandits.serve.served_decision import ServedDecision
 
 __all__ = [
     "AccessError",
+    "AsyncClient",
     "Client",
     "ConflictError",
     "InvalidRequestError",

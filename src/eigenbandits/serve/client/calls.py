@@ -1,0 +1,379 @@
+"""`Calls`: everything that the service offers, as plans that `Client` and `AsyncClient` carry out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypedDict, Unpack
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eigenbandits.files import write_whole
+from eigenbandits.serve.client.exchange import Request
+from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
+from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
+from eigenbandits.serve.served_decision import ServedDecision
+
+
+class Offer(TypedDict, total=False):
+    """What a request to decide says besides `actions`; see `Calls.decide`."""
+
+    query: ArrayLike | None
+    items: Sequence[str] | None
+    allowed: Sequence[int] | Sequence[str] | None
+    exclude: Sequence[int] | Sequence[str] | None
+    scores: ArrayLike | None
+    request: str | None
+
+
+class Calls:
+    """The calls, whose results `Client` returns and `AsyncClient` returns to whoever awaits them."""
+
+    # Policies
+
+    @Call
+    def create_policy(
+        self,
+        /,
+        name: str,
+        algorithm: str = "EigenUCB",
+        parameters: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> Plan[Body]:
+        """Create a policy; an identical one that exists already is fine.
+
+        Parameters
+        ----------
+        name
+            Lowercase letters, digits, - and _.
+        algorithm
+            The name of one of the library's policies; the default needs no parameters.
+        parameters
+            Its parameters, such as ``{"seed": 0}``.
+        **settings
+            The other settings of a policy, such as ``catalogue="tags"``, ``dim=384``, ``time_to_live=3600.0`` or
+            ``default_reward=0.0``; the service's reference lists them.
+        """
+        body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
+        return (yield from ask("POST", "/v1/policies", body | settings))
+
+    @Call
+    def clone_policy(self, /, name: str, of: str, **changes: Any) -> Plan[Body]:
+        """Create a policy that starts from the state and the settings of another one; an identical one is fine.
+
+        Its log is its own: neither learns from the other's rewards. `changes` are fields that are to differ, such as
+        ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
+        """
+        return (yield from ask("POST", "/v1/policies", {"name": name, "clone_of": of} | changes))
+
+    @Call
+    def policies(self) -> Plan[list[Body]]:
+        """Return all policies, with their counts of decisions and rewards."""
+        return list((yield from ask("GET", "/v1/policies"))["policies"])
+
+    @Call
+    def policy(self, name: str) -> Plan[Body]:
+        """Return one policy."""
+        return (yield from ask("GET", _policy(name)))
+
+    @Call
+    def edit_policy(self, /, name: str, **changes: float | None) -> Plan[Body]:
+        """Change `time_to_live`, `default_reward`, `least_reward` or `largest_reward`; None removes one.
+
+        The others stay as they are. What is changed holds for decisions that wait for their reward now, too.
+        """
+        return (yield from ask("PATCH", _policy(name), changes))
+
+    @Call
+    def delete_policy(self, name: str) -> Plan[None]:
+        """Delete a policy with its log."""
+        yield Request("DELETE", _policy(name), again=False)
+
+    # Decisions and rewards
+
+    @Call
+    def decide(self, policy: str, actions: ArrayLike | None = None, **offer: Unpack[Offer]) -> Plan[ServedDecision]:
+        """Let the policy choose one of some actions, or one item of its catalogue.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        actions
+            (K, d) vectors, for a policy without a catalogue.
+        query
+            (d,) vector, for a policy with one; None offers the items as they are.
+        items
+            The ids to choose from; None for all items.
+        allowed, exclude
+            The only ones that may be chosen, and those that may not: rows of `actions`, or ids of items. All of them
+            still show the policy where the actions lie.
+        scores
+            What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
+            or never.
+        request
+            Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
+            that a lost response does not lead to a second decision.
+        """
+        path = _policy(policy) + "/decide"
+        body = _decide_body(actions, offer)
+        if body.keys() == {"actions", "dim", "request"}:
+            # The vectors as they are, without the detour over text.
+            content = as_float32(actions, 2, "actions").tobytes()  # type: ignore[arg-type]
+            asked = {"dim": body["dim"], "request": body["request"]}
+            return ServedDecision.of((yield from send(Request("POST", path, content, asked))))
+        return ServedDecision.of((yield from ask("POST", path, body)))
+
+    @Call
+    def decide_list(
+        self, policy: str, actions: ArrayLike | None = None, *, count: int, **offer: Unpack[Offer]
+    ) -> Plan[list[ServedDecision]]:
+        """Let the policy choose a list of `count` distinct actions or items, in order; each has a reward of its own.
+
+        The other parameters are those of `decide`.
+        """
+        body = _decide_body(actions, offer) | {"count": int(count)}
+        made = yield from ask("POST", _policy(policy) + "/decide", body)
+        return [ServedDecision.of(one) for one in made["decisions"]]
+
+    @Call
+    def decide_many(
+        self, policy: str, requests: Iterable[Mapping[str, Any]], *, batch: int = 1000
+    ) -> Plan[list[ServedDecision]]:
+        """Decide for many requests in few calls, all with the same belief.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        requests
+            For each decision the arguments of `decide` by name: ``{"actions": …}``, or ``{"query": …, "items": …}``,
+            and optionally ``"request"`` and the others.
+        batch
+            How many go into one call.
+        """
+        bodies = [_decide_body(one.get("actions"), {**one, "actions": None}) for one in requests]
+        found: list[ServedDecision] = []
+        for i in range(0, len(bodies), batch):
+            part = yield from ask("POST", _policy(policy) + "/decide/batch", {"requests": bodies[i : i + batch]})
+            found += map(ServedDecision.of, part["decisions"])
+        return found
+
+    @Call
+    def reward(
+        self,
+        policy: str,
+        decision: str | ServedDecision,
+        reward: float,
+        *,
+        part: str | None = None,
+        correct: bool = False,
+    ) -> Plan[str]:
+        """Send the reward of a decision; return "learned", or "repeated" if the service had it already.
+
+        A policy that learns at the end of the time to live returns "recorded", or "corrected".
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        decision
+            What `decide` returned, or its id.
+        reward
+            A finite number.
+        part
+            Where a policy learns at the end of the time to live: the name of a part of the reward, such as "purchase".
+            What is learned is the sum of the parts.
+        correct
+            There, replace what was sent before.
+        """
+        body: Body = {"decision": _id(decision), "reward": float(reward)}
+        body |= ({} if part is None else {"part": part}) | ({"correct": True} if correct else {})
+        return str((yield from ask("POST", _policy(policy) + "/reward", body))["status"])
+
+    @Call
+    def reward_many(
+        self, policy: str, rewards: Mapping[str | ServedDecision, float], *, batch: int = 1000
+    ) -> Plan[list[Body]]:
+        """Send many rewards by decision, or by its id; return the outcome of each, in order.
+
+        A refused reward does not affect the others: its entry has the status "refused" and an "error".
+        """
+        pairs = [{"decision": _id(decision), "reward": float(reward)} for decision, reward in rewards.items()]
+        found: list[Body] = []
+        for i in range(0, len(pairs), batch):
+            part = yield from ask("POST", _policy(policy) + "/reward/batch", {"rewards": pairs[i : i + batch]})
+            found += part["results"]
+        return found
+
+    # Status
+
+    @Call
+    def diagnostics(self, policy: str) -> Plan[Body]:
+        """Return what the policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
+        return dict((yield from ask("GET", _policy(policy) + "/diagnostics"))["diagnostics"])
+
+    @Call
+    def history(self, policy: str, seconds: int = 3600) -> Plan[Body]:
+        """Return decisions and rewards over time."""
+        return (yield from ask("GET", _policy(policy) + "/history", query={"seconds": seconds}))
+
+    @Call
+    def lift(self, policy: str) -> Plan[Body]:
+        """Return how much more a policy with a holdout earns than its baseline, with an interval valid at all times."""
+        return (yield from ask("GET", _policy(policy) + "/lift"))
+
+    @Call
+    def status(self) -> Plan[Body]:
+        """Return the status of the service: readiness, uptime, latency."""
+        return (yield from ask("GET", "/v1/status"))
+
+    @Call
+    def export(
+        self,
+        policy: str,
+        path: str | PathLike[str],
+        *,
+        columns: str = "log",
+        after: int = 0,
+        through: int | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> Plan[None]:
+        """Write the policy's log to a Parquet file.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        path
+            The file.
+        columns
+            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items instead of
+            vectors.
+        after, through
+            Only decisions whose round is above the first and up to the second.
+        since, until
+            Only decisions that were made from the first time on and before the second, in seconds since 1970.
+        """
+        bounds = {"through": through, "since": since, "until": until}
+        asked: dict[str, str | int] = {"columns": columns, "after": after}
+        asked |= {name: str(value) for name, value in bounds.items() if value is not None}
+        answer = yield Request("GET", _policy(policy) + "/export", query=asked, accept="*/*")
+        write_whole(path, answer.body)
+
+    # Catalogues
+
+    @Call
+    def create_catalogue(
+        self, name: str, ids: Sequence[str], vectors: ArrayLike, *, center: str = "both", mean: ArrayLike | None = None
+    ) -> Plan[Body]:
+        """Upload a catalogue; an identical one that exists already is fine.
+
+        Parameters
+        ----------
+        name
+            Lowercase letters, digits, - and _.
+        ids
+            n names, one for each item.
+        vectors
+            (n, d), one row for each item.
+        center
+            What the mean is subtracted from before a query and an item are multiplied: "both", "items" or "none".
+        mean
+            (d,) to subtract; None for the mean of these items.
+        """
+        body = {"ids": list(ids), **matrix_fields(vectors, "vectors"), "center": center}
+        if mean is not None:
+            body["mean"] = in_base64(as_float32(mean, 1, "mean"))
+        return (yield from ask("PUT", _catalogue(name), body))
+
+    @Call
+    def catalogues(self) -> Plan[list[Body]]:
+        """Return all catalogues."""
+        return list((yield from ask("GET", "/v1/catalogues"))["catalogues"])
+
+    @Call
+    def items(self, catalogue: str) -> Plan[list[str]]:
+        """Return the ids of a catalogue's items."""
+        found: list[str] = []
+        while True:
+            asked: dict[str, str | int] = {"limit": 1000} | ({"after": found[-1]} if found else {})
+            page = (yield from ask("GET", _catalogue(catalogue) + "/items", query=asked))["ids"]
+            found += page
+            if len(page) < 1000:
+                return found
+
+    @Call
+    def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Plan[Body]:
+        """Add items to a catalogue, or replace those with the same ids."""
+        body = {"ids": list(ids), **matrix_fields(vectors, "vectors")}
+        return (yield from ask("POST", _catalogue(catalogue) + "/items", body))
+
+    @Call
+    def remove_items(self, catalogue: str, ids: Sequence[str]) -> Plan[Body]:
+        """Remove items from a catalogue; their decisions can still be rewarded."""
+        return (yield from ask("POST", _catalogue(catalogue) + "/items/delete", {"ids": list(ids)}))
+
+    @Call
+    def delete_catalogue(self, name: str) -> Plan[None]:
+        """Delete a catalogue that no policy uses."""
+        yield Request("DELETE", _catalogue(name), again=False)
+
+    # Keys
+
+    @Call
+    def create_key(self, name: str, scopes: Sequence[str], *, policies: Sequence[str] | None = None) -> Plan[Body]:
+        """Create a key with scopes out of "decide", "reward" and "admin", for some policies or all; shown this once."""
+        body = {"name": name, "scopes": list(scopes), "policies": None if policies is None else list(policies)}
+        return (yield from send(Request("POST", "/v1/keys", body, again=False)))
+
+    @Call
+    def keys(self) -> Plan[list[Body]]:
+        """Return all keys, without their secrets."""
+        return list((yield from ask("GET", "/v1/keys"))["keys"])
+
+    @Call
+    def revoke_key(self, id: str) -> Plan[None]:
+        """Revoke a key."""
+        yield Request("DELETE", f"/v1/keys/{quote(id, safe='')}")
+
+
+def _policy(name: str) -> str:
+    return f"/v1/policies/{quote(name, safe='')}"
+
+
+def _catalogue(name: str) -> str:
+    return f"/v1/catalogues/{quote(name, safe='')}"
+
+
+def _id(decision: str | ServedDecision) -> str:
+    found = decision.decision if isinstance(decision, ServedDecision) else decision
+    if not isinstance(found, str):
+        raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
+    return found
+
+
+def _decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
+    """Return the body of a request to decide, from the arguments of `decide`."""
+    given = {name: value for name, value in offer.items() if value is not None}
+    for name in given.keys() - Offer.__annotations__.keys():
+        raise TypeError(f"there is no argument {name!r}; expected some of {', '.join(Offer.__annotations__)}.")
+    body: Body = {"request": given.get("request") or secrets.token_hex(16)}
+    if actions is not None:
+        if "query" in given or "items" in given:
+            raise ValueError("both actions and query or items were given; give one or the other.")
+        body |= matrix_fields(actions, "actions")
+    if "query" in given:
+        body["query"] = in_base64(as_float32(given["query"], 1, "query"))
+    if "items" in given:
+        if isinstance(given["items"], str):
+            raise ValueError(f"items is {given['items']!r}; expected a list of ids, such as [{given['items']!r}].")
+        body["items"] = list(given["items"])
+    body |= {name: np.asarray(given[name]).tolist() for name in ("allowed", "exclude") if name in given}
+    if "scores" in given:
+        body["scores"] = np.asarray(given["scores"], dtype=np.float64).tolist()
+    return body
