@@ -9,6 +9,7 @@ from eigenbandits.serve.client.errors import (
     ServiceError,
     UnavailableError,
 )
+from eigenbandits.serve.client.logs import log_entries
 from eigenbandits.serve.served_decision import ServedDecision
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "ServedDecision",
     "ServiceError",
     "UnavailableError",
+    "log_entries",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -16,6 +18,9 @@ from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
 from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
 from eigenbandits.serve.served_decision import ServedDecision
+
+# Entries in one call, of which a service takes 1,000 unless it is set otherwise.
+_LARGEST_BATCH = 500
 
 
 class Offer(TypedDict, total=False):
@@ -209,6 +214,38 @@ class Calls:
             found += part["results"]
         return found
 
+    @Call
+    def import_decisions(
+        self, policy: str, decisions: Iterable[Mapping[str, Any]], *, batch_bytes: int = 2**21
+    ) -> Plan[dict[str, int]]:
+        """Let the policy learn from decisions that another system has made; return how many had each status.
+
+        Each counts once, so that an import that was cut off may be repeated from its beginning.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        decisions
+            In their order, each with the arguments of `decide` by name and with ``"index"``, the row that was chosen,
+            or ``"item"``; with ``"reward"``, unless that is sent later, ``"propensity"``, if it is known, and an id
+            ``"request"``. `log_entries` makes them from a log.
+        batch_bytes
+            About how much goes into one call.
+        """
+        counts: Counter[str] = Counter()
+        part: list[Body] = []
+        size = 0
+        for one in chain(decisions, [None]):
+            if part and (one is None or size > batch_bytes or len(part) == _LARGEST_BATCH):
+                found = yield from ask("POST", _policy(policy) + "/import", {"decisions": part})
+                counts.update(entry["status"] for entry in found["results"])
+                part, size = [], 0
+            if one is not None:
+                part.append(_import_body(one))
+                size += sum(len(value) for value in part[-1].values() if isinstance(value, str | list))
+        return dict(counts)
+
     # Status
 
     @Call
@@ -355,6 +392,16 @@ def _id(decision: str | ServedDecision) -> str:
     if not isinstance(found, str):
         raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
     return found
+
+
+def _import_body(given: Mapping[str, Any]) -> Body:
+    """Return the entry of an imported decision."""
+    logged = {name: given[name] for name in ("index", "item", "reward", "propensity") if given.get(name) is not None}
+    if "request" not in given:
+        raise ValueError("a decision has no request; expected an id of its own, so that it counts once.")
+    offer = {name: value for name, value in given.items() if name not in logged and name != "actions"}
+    plain = {name: value if isinstance(value, str) else np.asarray(value).item() for name, value in logged.items()}
+    return _decide_body(given.get("actions"), offer) | plain
 
 
 def _decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:

@@ -208,6 +208,27 @@ class Decided(RootModel[ServedDecision | DecidedBatch]):
     """A decision, or those of a list: show what was chosen, and send each reward with the id."""
 
 
+class Import(Body):
+    """A decision that another system has made: what was offered, as to decide, what it chose, and what it earned."""
+
+    actions: Matrix | None = None
+    dim: Dim | None = None
+    query: Vector | None = None
+    items: Ids | None = None
+    scores: Annotated[list[Number] | None, Field(description="What a ranker said of each action, or item.")] = None
+    index: Annotated[StrictInt | None, Field(ge=0, description="The row that was chosen.")] = None
+    item: Annotated[str | None, Field(min_length=1, description="The item that was chosen, in place of index.")] = None
+    reward: Annotated[Finite | None, Field(description="What it earned; null if that is sent later.")] = None
+    propensity: Annotated[float | None, Field(strict=True, gt=0, le=1)] = None
+    request: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class ImportBatch(Body):
+    """Decisions that another system has made, in their order."""
+
+    decisions: Annotated[list[Import], Field(min_length=1)]
+
+
 class Reward(Body):
     """The reward of a decision."""
 
@@ -250,6 +271,18 @@ class RewardResult(BaseModel):
     decision: str
     status: Literal["learned", "recorded", "corrected", "repeated", "refused"]
     error: ErrorInfo | None = None
+
+
+class ImportResult(RewardResult):
+    """What became of an imported decision; "pending" if it came without a reward."""
+
+    status: Literal["pending", "learned", "recorded", "repeated", "refused"]  # type: ignore[assignment]
+
+
+class ImportedBatch(BaseModel):
+    """What became of imported decisions, in their order."""
+
+    results: list[ImportResult]
 
 
 class RewardedBatch(BaseModel):

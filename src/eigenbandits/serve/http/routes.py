@@ -32,6 +32,8 @@ def routes(gateway: Gateway) -> list[Endpoint]:
                  m.DecidedBatch, body=m.DecideBatch, raw=("dim", "sets"), errors=(404,), label="decide/batch"),
         Endpoint("POST", "/v1/policies/{name}/reward/batch", "reward", decisions.reward_batch,
                  m.RewardedBatch, body=m.RewardBatch, errors=(404,), label="reward/batch"),
+        Endpoint("POST", "/v1/policies/{name}/import", "admin", decisions.import_decisions,
+                 m.ImportedBatch, body=m.ImportBatch, errors=(404, 409), label="import"),
         Endpoint("POST", "/v1/empty", ANY_KEY, status.empty, m.Empty, label="empty"),
 
         Endpoint("POST", "/v1/policies", "admin", policies.create_policy,

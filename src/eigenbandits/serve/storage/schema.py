@@ -19,8 +19,8 @@ VERSION = 2
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
-# Arms of a policy with a holdout: decisions of the policy itself, and of the baseline.
-POLICY, BASELINE = 0, 1
+# Arms: decisions of a policy with a holdout, those of its baseline, and those that another system has made.
+POLICY, BASELINE, LOGGED = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,8 @@ class DecisionRow(ServedDecision):
         restored, numbers are used again; the epoch distinguishes a lost decision from the one that now has its number.
         None in rows of version 1.
     arm
-        1 if the baseline made it; see `PolicySpec.holdout`.
+        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; 0 for the others where there is a
+        holdout.
     belief
         The version of the belief that a decider chose by; None where the newest one was used.
     """
@@ -154,7 +155,7 @@ class HistoryRow:
 
 @dataclass(slots=True)
 class ArmRow:
-    """The rewards of the decisions that the policy (arm 0) or the baseline (arm 1) made: count, sum, sum of squares."""
+    """The rewards of the decisions of an arm: count, sum, sum of squares."""
 
     policy: int
     arm: int

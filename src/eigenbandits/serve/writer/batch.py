@@ -14,7 +14,6 @@ from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import BASELINE, POLICY
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import (
     DecideCommand,
@@ -214,9 +213,9 @@ class Batch(BatchRows):
         for part in parts(sizes, _AT_ONCE):
             started = time.perf_counter()
             first = hosted.head.number + 1
-            forced = [hosted.baseline(first + i, one) for i, one in enumerate(sets[part])]
+            forced = [hosted.forced(first + i, one) for i, one in enumerate(sets[part])]
             try:
-                decisions = hosted.choose(sets[part], forced)
+                decisions = hosted.choose(sets[part], [row for row, _ in forced])
             except ValueError as error:
                 raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
@@ -228,7 +227,7 @@ class Batch(BatchRows):
                 place = i if sets[part][0].options.count else 0
                 offered = 0 if place else i
                 request = None if place else requests[part][offered]
-                arm = None if not hosted.spec.holdout else POLICY if forced[offered] is None else BASELINE
+                arm = forced[offered][1]
                 row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, arm, place)
                 hosted.keep(row, decision)
                 if place:

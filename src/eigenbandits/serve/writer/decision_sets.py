@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from eigenbandits.serve.writer.catalogue import Catalogue, Slots, Vectors
 def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     # In single precision: the same vectors may come as a list first and then as bytes.
     return np.array_equal(one.astype(np.float32), other.astype(np.float32))
+
+
+class Logged(NamedTuple):
+    """A choice that another system has made: the row, and how likely it was to choose it, if that is known."""
+
+    index: int
+    propensity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +35,14 @@ class Options:
         What a ranker says of each row; None without one.
     count
         How many rows are chosen, as a list; 0 for a single one.
+    logged
+        The choice, if another system has made it already. The log keeps it in the row of the decision, not here.
     """
 
     excluded: Slots | None = None
     scores: NDArray[np.float64] | None = None
     count: int = 0
+    logged: Logged | None = None
 
     def allowed(self, size: int) -> NDArray[np.intp] | None:
         """Return the rows of a set that may be chosen; None for all."""

@@ -14,7 +14,18 @@ from eigenbandits.decision import Decision
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import BASELINE, CLONE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import (
+    BASELINE,
+    CLONE,
+    DECIDE,
+    FOLLOW,
+    LEARN,
+    LOGGED,
+    POLICY,
+    PUBLISH,
+    DecisionRow,
+    PolicyRow,
+)
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
@@ -118,7 +129,8 @@ class HostedPolicy:
     def choose(self, sets: Sequence[DecisionSet], forced: Sequence[int | None]) -> list[Decision]:
         """Choose in each of some decision sets; or, of one set that asks for a list, all rows of the list.
 
-        Where a row is forced, because the baseline has chosen it, the policy has no other choice, but notes everything.
+        Where a row is forced, because the baseline or another system has chosen it, the policy has no other choice, but
+        notes everything.
         """
         arrays = [one.actions(self.catalogue) for one in sets]
         first = self.policy.round + 1
@@ -145,12 +157,22 @@ class HostedPolicy:
         ranked: Any = scores if any(one is not None for one in scores) else None
         return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked)
 
-    def baseline(self, number: int, decision_set: DecisionSet) -> int | None:
+    def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
+        """Return the row that the policy does not choose by itself, if there is one, and the arm of the decision."""
+        logged = decision_set.options.logged
+        if logged is not None:
+            return logged.index, LOGGED
+        if not self.spec.holdout:
+            return None, None
+        row = self._baseline(number, decision_set)
+        return row, POLICY if row is None else BASELINE
+
+    def _baseline(self, number: int, decision_set: DecisionSet) -> int | None:
         """Return the row that the baseline chooses, if the decision of this number is the baseline's; else None.
 
         Which decisions are follows from the seed and the number alone.
         """
-        if not self.spec.holdout or decision_set.options.count:
+        if decision_set.options.count:
             return None
         seed = f"{self.id}-{self.spec.parameters.get('seed')}-{number}".encode()
         rng = np.random.default_rng(list(hashlib.blake2b(seed, digest_size=16).digest()))
@@ -318,7 +340,9 @@ class HostedPolicy:
         sets = [one for one in read if not isinstance(one, ListMember)]
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
-        decisions = self.choose(sets, [row.index if row.arm == BASELINE else None for row in rows[: len(sets)]])
+        decisions = self.choose(
+            sets, [row.index if row.arm in (BASELINE, LOGGED) else None for row in rows[: len(sets)]]
+        )
         for row, decision in zip(rows, decisions, strict=True):
             self.keep(row, decision if decision.index == row.index else self.decision(row, journal))
         return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
@@ -353,6 +377,7 @@ def decision_row(
     belief: int | None = None,
 ) -> DecisionRow:
     """Return the row of a decision under a number; `place` is that in a list, `belief` the version that made it."""
+    logged = decision_set.options.logged
     return DecisionRow(
         policy=policy,
         round=number,
@@ -360,7 +385,7 @@ def decision_row(
         index=decision.index,
         size=decision_set.size(catalogue),
         item=decision_set.item(catalogue, decision.index),
-        propensity=decision.propensity,
+        propensity=decision.propensity if logged is None else logged.propensity,
         estimate=decision.estimate,
         upper=decision.upper,
         decided_at=now,

@@ -17,11 +17,15 @@ def repeats(
     fresh: tuple[DecisionSet, str | None] | None,
 ) -> bool:
     """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
-    decision_set = pair[0]
+    decision_set, logged = pair[0], pair[0].options.logged
     if known is not None:
+        if (None if logged is None else logged.index) != (known[0].index if known[0].arm == schema.LOGGED else None):
+            return False
         before, _ = decode_decision(known[0].content)
         return not isinstance(before, ListMember) and decision_set.repeats(before, known[0].index, hosted.catalogue)
-    return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
+    if fresh is None or fresh[0] is decision_set:
+        return True
+    return logged == fresh[0].options.logged and decision_set.repeats(fresh[0], 0, hosted.catalogue)
 
 
 def different_request() -> Refusal:
