@@ -68,6 +68,14 @@ class Journal:
         """Write how far a policy's decision sets have been pruned."""
         self.connection.execute("UPDATE policies SET pruned_through = ? WHERE id = ?", (through, policy))
 
+    def drop_log(self, policy: int, numbers: Sequence[int], through: int) -> None:
+        """Delete the events of a policy up to a position, and the decisions that ended in them."""
+        for table in (schema.DECISIONS, schema.REWARDS, schema.PARTS):
+            sql = f"DELETE FROM {table.name} WHERE policy = ? AND number = ?"
+            self.connection.many(sql, [(policy, number) for number in numbers])
+        self.connection.execute("DELETE FROM events WHERE policy = ? AND position <= ?", (policy, through))
+        self.connection.execute("UPDATE policies SET dropped_through = ? WHERE id = ?", (through, policy))
+
     # Garbage: rows of policies and catalogues that do not exist any more, or not yet. Ids are never used again, so
     # nobody sees them, and they can be deleted some at a time.
 
@@ -113,6 +121,14 @@ class Journal:
     def decisions_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.DecisionRow]:
         """Return some decisions by their number."""
         return {row.round: row for row in self._rows_in(schema.DECISIONS, policy, "number", numbers)}
+
+    def heads_of(self, policy: int, numbers: Sequence[int], size: int) -> dict[int, bytes]:
+        """Return the first bytes of the contents of some decisions, by their number."""
+        found: dict[int, bytes] = {}
+        for part, marks in in_lists(numbers):
+            sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number IN ({marks})"
+            found |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
+        return found
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """Return epoch and arm of some decisions, by their number."""

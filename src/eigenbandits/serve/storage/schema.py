@@ -17,6 +17,8 @@ VERSION = 2
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
 # decisions that deciders had made, was published to them, or started from the state of another policy.
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
+# Those in which decisions ended.
+ENDINGS = (LEARN, EXPIRE)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
 # Arms: decisions of a policy with a holdout, those of its baseline, and those that another system has made.
@@ -176,7 +178,7 @@ class Head:
     expired_through: int = 0
     pruned_through: int = 0
     last_at: float = 0.0
-    # The decisions up to this number were deleted, as older than the service keeps them.
+    # The events up to this position were deleted, with the decisions that ended in them: the service keeps neither.
     dropped_through: int = 0
 
     @property

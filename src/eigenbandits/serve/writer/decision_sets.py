@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return np.array_equal(one.astype(np.float32), other.astype(np.float32))
 
 
-class Logged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Logged:
     """A choice that another system has made: the row, and how likely it was to choose it, if that is known."""
 
     index: int

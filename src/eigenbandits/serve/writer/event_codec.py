@@ -23,6 +23,8 @@ _INLINE32, _INLINE64, _SOME_ITEMS, _ALL_ITEMS, _CHOSEN32, _CHOSEN64 = range(1, 7
 # list; and a further row of a list, with its distance from the first.
 _OPTIONS, _MEMBER = 7, 8
 _RANGE = struct.Struct("<qq")
+# Bytes of a content that say what it is.
+HEAD = _HEAD.size
 
 
 def encode_decision(decision_set: DecisionSet | ListMember, forecast: Forecast | None = None) -> bytes:
@@ -87,6 +89,15 @@ def _encode_plain(decision_set: DecisionSet) -> bytes:
     array = decision_set.array
     single, double = (_CHOSEN32, _CHOSEN64) if decision_set.chosen_only else (_INLINE32, _INLINE64)
     return _HEAD.pack(single if array.dtype == np.float32 else double, *array.shape, 0) + array.tobytes()
+
+
+def list_place(head: bytes) -> tuple[int, int]:
+    """Return how far behind the first row of its list a decision is, and how long the list is if it is the first.
+
+    Both are 0 for a decision that belongs to no list. The first `HEAD` bytes of the content are enough.
+    """
+    form, count, _, version = _HEAD.unpack(head)
+    return (count, 0) if form == _MEMBER else (0, version) if form == _OPTIONS else (0, 0)
 
 
 def encode_range(first: int, count: int) -> bytes:

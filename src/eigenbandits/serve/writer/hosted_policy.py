@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -110,6 +111,11 @@ class HostedPolicy:
         if self.catalogue is not None:
             return self.catalogue.dim
         return self.policy.dim if self.spec.dim is None else self.spec.dim
+
+    def life(self, keep: float) -> float | None:
+        """Return the seconds that a decision waits for its reward, given how long decisions are kept; None for ever."""
+        lives = [one for one in (self.spec.time_to_live, keep) if one is not None and one < math.inf]
+        return min(lives, default=None)
 
     def cost_of(self, decision_set: DecisionSet) -> float:
         """Return the seconds that a choice is estimated to take."""
@@ -308,7 +314,9 @@ class HostedPolicy:
         choices hold, since they are what was shown and rewarded.
         """
         different = 0
-        for event in journal.events(self.id, after, self.head.position):
+        for position, event in enumerate(journal.events(self.id, after, self.head.position), after + 1):
+            if event.position != position:
+                raise ReplayError(f"the log from event {position} on is not kept any more, or is missing")
             if event.kind == DECIDE:
                 first, count = codec.decode_range(event.content)
                 different += self._replay_choices(journal, first, count)
