@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from os import PathLike
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 from urllib.parse import quote
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from eigenbandits.files import write_whole
+from eigenbandits.serve.client.bodies import (
+    Offer,
+    catalogue_path,
+    cost_field,
+    decide_body,
+    decision_id,
+    import_body,
+    policy_path,
+)
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
 from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
@@ -21,17 +28,6 @@ from eigenbandits.serve.served_decision import ServedDecision
 
 # Entries in one call, of which a service takes 1,000 unless it is set otherwise.
 _LARGEST_BATCH = 500
-
-
-class Offer(TypedDict, total=False):
-    """What a request to decide says besides `actions`; see `Calls.decide`."""
-
-    query: ArrayLike | None
-    items: Sequence[str] | None
-    allowed: Sequence[int] | Sequence[str] | None
-    exclude: Sequence[int] | Sequence[str] | None
-    scores: ArrayLike | None
-    request: str | None
 
 
 class Calls:
@@ -82,7 +78,7 @@ class Calls:
     @Call
     def policy(self, name: str) -> Plan[Body]:
         """Return one policy."""
-        return (yield from ask("GET", _policy(name)))
+        return (yield from ask("GET", policy_path(name)))
 
     @Call
     def edit_policy(self, /, name: str, **changes: float | None) -> Plan[Body]:
@@ -90,12 +86,12 @@ class Calls:
 
         The others stay as they are. What is changed holds for decisions that wait for their reward now, too.
         """
-        return (yield from ask("PATCH", _policy(name), changes))
+        return (yield from ask("PATCH", policy_path(name), changes))
 
     @Call
     def delete_policy(self, name: str) -> Plan[None]:
         """Delete a policy with its log."""
-        yield Request("DELETE", _policy(name), again=False)
+        yield Request("DELETE", policy_path(name), again=False)
 
     # Decisions and rewards
 
@@ -119,12 +115,14 @@ class Calls:
         scores
             What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
             or never.
+        costs
+            What each action, or each of `items`, costs, None where that is not known; for a policy with a budget.
         request
             Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
             that a lost response does not lead to a second decision.
         """
-        path = _policy(policy) + "/decide"
-        body = _decide_body(actions, offer)
+        path = policy_path(policy) + "/decide"
+        body = decide_body(actions, offer)
         if body.keys() == {"actions", "dim", "request"}:
             # The vectors as they are, without the detour over text.
             content = as_float32(actions, 2, "actions").tobytes()  # type: ignore[arg-type]
@@ -140,8 +138,8 @@ class Calls:
 
         The other parameters are those of `decide`.
         """
-        body = _decide_body(actions, offer) | {"count": int(count)}
-        made = yield from ask("POST", _policy(policy) + "/decide", body)
+        body = decide_body(actions, offer) | {"count": int(count)}
+        made = yield from ask("POST", policy_path(policy) + "/decide", body)
         return [ServedDecision.of(one) for one in made["decisions"]]
 
     @Call
@@ -160,10 +158,10 @@ class Calls:
         batch
             How many go into one call.
         """
-        bodies = [_decide_body(one.get("actions"), {**one, "actions": None}) for one in requests]
+        bodies = [decide_body(one.get("actions"), {**one, "actions": None}) for one in requests]
         found: list[ServedDecision] = []
         for i in range(0, len(bodies), batch):
-            part = yield from ask("POST", _policy(policy) + "/decide/batch", {"requests": bodies[i : i + batch]})
+            part = yield from ask("POST", policy_path(policy) + "/decide/batch", {"requests": bodies[i : i + batch]})
             found += map(ServedDecision.of, part["decisions"])
         return found
 
@@ -176,6 +174,7 @@ class Calls:
         *,
         part: str | None = None,
         correct: bool = False,
+        cost: float | None = None,
     ) -> Plan[str]:
         """Send the reward of a decision; return "learned", or "repeated" if the service had it already.
 
@@ -194,23 +193,35 @@ class Calls:
             What is learned is the sum of the parts.
         correct
             There, replace what was sent before.
+        cost
+            What was paid, for a policy with a budget.
         """
-        body: Body = {"decision": _id(decision), "reward": float(reward)}
+        body: Body = {"decision": decision_id(decision), "reward": float(reward)} | cost_field(cost)
         body |= ({} if part is None else {"part": part}) | ({"correct": True} if correct else {})
-        return str((yield from ask("POST", _policy(policy) + "/reward", body))["status"])
+        return str((yield from ask("POST", policy_path(policy) + "/reward", body))["status"])
 
     @Call
     def reward_many(
-        self, policy: str, rewards: Mapping[str | ServedDecision, float], *, batch: int = 1000
+        self,
+        policy: str,
+        rewards: Mapping[str | ServedDecision, float],
+        *,
+        costs: Mapping[str | ServedDecision, float] | None = None,
+        batch: int = 1000,
     ) -> Plan[list[Body]]:
         """Send many rewards by decision, or by its id; return the outcome of each, in order.
 
-        A refused reward does not affect the others: its entry has the status "refused" and an "error".
+        A refused reward does not affect the others: its entry has the status "refused" and an "error". `costs` are
+        those that are known, in the same way.
         """
-        pairs = [{"decision": _id(decision), "reward": float(reward)} for decision, reward in rewards.items()]
+        paid = costs or {}
+        pairs = [
+            {"decision": decision_id(one), "reward": float(reward)} | cost_field(paid.get(one))
+            for one, reward in rewards.items()
+        ]
         found: list[Body] = []
         for i in range(0, len(pairs), batch):
-            part = yield from ask("POST", _policy(policy) + "/reward/batch", {"rewards": pairs[i : i + batch]})
+            part = yield from ask("POST", policy_path(policy) + "/reward/batch", {"rewards": pairs[i : i + batch]})
             found += part["results"]
         return found
 
@@ -228,8 +239,8 @@ class Calls:
             Its name.
         decisions
             In their order, each with the arguments of `decide` by name and with ``"index"``, the row that was chosen,
-            or ``"item"``; with ``"reward"``, unless that is sent later, ``"propensity"``, if it is known, and an id
-            ``"request"``. `log_entries` makes them from a log.
+            or ``"item"``; with ``"reward"``, unless that is sent later, ``"propensity"`` and ``"cost"``, if they are
+            known, and an id ``"request"``. `log_entries` makes them from a log.
         batch_bytes
             About how much goes into one call.
         """
@@ -238,11 +249,11 @@ class Calls:
         size = 0
         for one in chain(decisions, [None]):
             if part and (one is None or size > batch_bytes or len(part) == _LARGEST_BATCH):
-                found = yield from ask("POST", _policy(policy) + "/import", {"decisions": part})
+                found = yield from ask("POST", policy_path(policy) + "/import", {"decisions": part})
                 counts.update(entry["status"] for entry in found["results"])
                 part, size = [], 0
             if one is not None:
-                part.append(_import_body(one))
+                part.append(import_body(one))
                 size += sum(len(value) for value in part[-1].values() if isinstance(value, str | list))
         return dict(counts)
 
@@ -251,17 +262,17 @@ class Calls:
     @Call
     def diagnostics(self, policy: str) -> Plan[Body]:
         """Return what the policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
-        return dict((yield from ask("GET", _policy(policy) + "/diagnostics"))["diagnostics"])
+        return dict((yield from ask("GET", policy_path(policy) + "/diagnostics"))["diagnostics"])
 
     @Call
     def history(self, policy: str, seconds: int = 3600) -> Plan[Body]:
         """Return decisions and rewards over time."""
-        return (yield from ask("GET", _policy(policy) + "/history", query={"seconds": seconds}))
+        return (yield from ask("GET", policy_path(policy) + "/history", query={"seconds": seconds}))
 
     @Call
     def lift(self, policy: str) -> Plan[Body]:
         """Return how much more a policy with a holdout earns than its baseline, with an interval valid at all times."""
-        return (yield from ask("GET", _policy(policy) + "/lift"))
+        return (yield from ask("GET", policy_path(policy) + "/lift"))
 
     @Call
     def status(self) -> Plan[Body]:
@@ -299,7 +310,7 @@ class Calls:
         bounds = {"through": through, "since": since, "until": until}
         asked: dict[str, str | int] = {"columns": columns, "after": after}
         asked |= {name: str(value) for name, value in bounds.items() if value is not None}
-        answer = yield Request("GET", _policy(policy) + "/export", query=asked, accept="*/*")
+        answer = yield Request("GET", policy_path(policy) + "/export", query=asked, accept="*/*")
         write_whole(path, answer.body)
 
     # Catalogues
@@ -326,7 +337,7 @@ class Calls:
         body = {"ids": list(ids), **matrix_fields(vectors, "vectors"), "center": center}
         if mean is not None:
             body["mean"] = in_base64(as_float32(mean, 1, "mean"))
-        return (yield from ask("PUT", _catalogue(name), body))
+        return (yield from ask("PUT", catalogue_path(name), body))
 
     @Call
     def catalogues(self) -> Plan[list[Body]]:
@@ -339,7 +350,7 @@ class Calls:
         found: list[str] = []
         while True:
             asked: dict[str, str | int] = {"limit": 1000} | ({"after": found[-1]} if found else {})
-            page = (yield from ask("GET", _catalogue(catalogue) + "/items", query=asked))["ids"]
+            page = (yield from ask("GET", catalogue_path(catalogue) + "/items", query=asked))["ids"]
             found += page
             if len(page) < 1000:
                 return found
@@ -348,17 +359,17 @@ class Calls:
     def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Plan[Body]:
         """Add items to a catalogue, or replace those with the same ids."""
         body = {"ids": list(ids), **matrix_fields(vectors, "vectors")}
-        return (yield from ask("POST", _catalogue(catalogue) + "/items", body))
+        return (yield from ask("POST", catalogue_path(catalogue) + "/items", body))
 
     @Call
     def remove_items(self, catalogue: str, ids: Sequence[str]) -> Plan[Body]:
         """Remove items from a catalogue; their decisions can still be rewarded."""
-        return (yield from ask("POST", _catalogue(catalogue) + "/items/delete", {"ids": list(ids)}))
+        return (yield from ask("POST", catalogue_path(catalogue) + "/items/delete", {"ids": list(ids)}))
 
     @Call
     def delete_catalogue(self, name: str) -> Plan[None]:
         """Delete a catalogue that no policy uses."""
-        yield Request("DELETE", _catalogue(name), again=False)
+        yield Request("DELETE", catalogue_path(name), again=False)
 
     # Keys
 
@@ -377,50 +388,3 @@ class Calls:
     def revoke_key(self, id: str) -> Plan[None]:
         """Revoke a key."""
         yield Request("DELETE", f"/v1/keys/{quote(id, safe='')}")
-
-
-def _policy(name: str) -> str:
-    return f"/v1/policies/{quote(name, safe='')}"
-
-
-def _catalogue(name: str) -> str:
-    return f"/v1/catalogues/{quote(name, safe='')}"
-
-
-def _id(decision: str | ServedDecision) -> str:
-    found = decision.decision if isinstance(decision, ServedDecision) else decision
-    if not isinstance(found, str):
-        raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
-    return found
-
-
-def _import_body(given: Mapping[str, Any]) -> Body:
-    """Return the entry of an imported decision."""
-    logged = {name: given[name] for name in ("index", "item", "reward", "propensity") if given.get(name) is not None}
-    if "request" not in given:
-        raise ValueError("a decision has no request; expected an id of its own, so that it counts once.")
-    offer = {name: value for name, value in given.items() if name not in logged and name != "actions"}
-    plain = {name: value if isinstance(value, str) else np.asarray(value).item() for name, value in logged.items()}
-    return _decide_body(given.get("actions"), offer) | plain
-
-
-def _decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
-    """Return the body of a request to decide, from the arguments of `decide`."""
-    given = {name: value for name, value in offer.items() if value is not None}
-    for name in given.keys() - Offer.__annotations__.keys():
-        raise TypeError(f"there is no argument {name!r}; expected some of {', '.join(Offer.__annotations__)}.")
-    body: Body = {"request": given.get("request") or secrets.token_hex(16)}
-    if actions is not None:
-        if "query" in given or "items" in given:
-            raise ValueError("both actions and query or items were given; give one or the other.")
-        body |= matrix_fields(actions, "actions")
-    if "query" in given:
-        body["query"] = in_base64(as_float32(given["query"], 1, "query"))
-    if "items" in given:
-        if isinstance(given["items"], str):
-            raise ValueError(f"items is {given['items']!r}; expected a list of ids, such as [{given['items']!r}].")
-        body["items"] = list(given["items"])
-    body |= {name: np.asarray(given[name]).tolist() for name in ("allowed", "exclude") if name in given}
-    if "scores" in given:
-        body["scores"] = np.asarray(given["scores"], dtype=np.float64).tolist()
-    return body

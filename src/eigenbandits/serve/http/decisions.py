@@ -13,15 +13,15 @@ from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.http import vectors
 from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
 from eigenbandits.serve.http.gateway import Gateway
-from eigenbandits.serve.http.options import read_options, whole
+from eigenbandits.serve.http.options import least_zero, read_options, whole
 from eigenbandits.serve.storage.schema import read_decision_id
 from eigenbandits.serve.writer.commands import SentReward
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-_REWARD = {"decision", "reward", "part", "correct"}
-_OPTIONS = {"allowed", "exclude", "scores", "count", "request"}
-_LOGGED = {"index", "item", "reward", "propensity", "scores", "request"}
+_REWARD = {"decision", "reward", "part", "correct", "cost"}
+_OPTIONS = {"allowed", "exclude", "scores", "costs", "count", "request"}
+_LOGGED = {"index", "item", "reward", "propensity", "scores", "costs", "cost", "request"}
 _INLINE, _FROM_CATALOGUE = {"actions", "dim"}, {"query", "items"}
 
 
@@ -87,6 +87,7 @@ class DecisionHandlers:
         sets: list[DecisionSet] = []
         names: list[str | None] = []
         rewards: list[float | None] = []
+        costs: list[float | None] = []
         for i, entry in enumerate(entries):
             one, name = self._entry(hosted, entry, f"decisions[{i}]", _LOGGED)
             if name is None:
@@ -97,11 +98,15 @@ class DecisionHandlers:
             reward = entry.get("reward")
             sets.append(one)
             names.append(name)
+            costs.append(_cost(hosted, entry, f"decisions[{i}]."))
             rewards.append(None if reward is None else _number(hosted, reward, f"decisions[{i}].reward"))
         # Two steps, both of which may be repeated: whoever gets no response sends everything again.
         rows = await self._gateway.decide(hosted, sets, names)
         known = [place for place, reward in enumerate(rewards) if reward is not None]
-        sent = [SentReward(rows[i].round, rows[i].epoch, float(rewards[i] or 0.0), rows[i].decision) for i in known]
+        sent = [
+            SentReward(rows[i].round, rows[i].epoch, float(rewards[i] or 0.0), rows[i].decision, cost=costs[i])
+            for i in known
+        ]
         results = await self._gateway.reward(hosted, sent) if sent else []
         found = [{"decision": row.decision, "status": "pending"} for row in rows]
         for place, result in zip(known, results, strict=True):
@@ -142,6 +147,8 @@ class DecisionHandlers:
                 if not hosted.takes_options:
                     message = "Deciders take no allowed, exclude, scores or count; run the service without --deciders."
                     raise Refusal(409, "not_with_deciders", message)
+                if entry.get("costs") is not None:
+                    _refuse_without_budget(hosted, "costs")
                 found = replace(found, options=read_options(entry, found, hosted.catalogue))
             return found, request
         except Refusal as refusal:
@@ -223,7 +230,9 @@ def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentRewa
     """Return the id and the reward; the number is 0 where no decision of this policy has the id."""
     inside = f"{place}." if place else ""
     if type(entry) is not dict or not {"decision", "reward"} <= entry.keys() <= _REWARD:
-        message = "A reward is a JSON object with the fields decision and reward, and optionally part and correct."
+        message = (
+            "A reward is a JSON object with the fields decision and reward, and optionally part, correct and cost."
+        )
         raise invalid(message, place or None)
     id_ = vectors.name(entry["decision"], f"{inside}decision")
     reward = _number(hosted, entry["reward"], f"{inside}reward")
@@ -238,7 +247,24 @@ def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentRewa
         raise Refusal(409, "learned_at_once", message, place or None)
     policy, epoch, number = read_decision_id(id_) or (0, None, 0)
     named = "" if part is None else vectors.name(part, f"{inside}part", 64)
-    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct)
+    cost = _cost(hosted, entry, inside)
+    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct, cost)
+
+
+def _cost(hosted: HostedPolicy, entry: dict[str, Any], inside: str) -> float | None:
+    """Return what was paid, which a policy with a budget learns with the reward."""
+    if entry.get("cost") is None:
+        return None
+    _refuse_without_budget(hosted, f"{inside}cost")
+    if hosted.spec.learn_at != "reward":
+        message = "This policy learns at the end of the time to live, without costs; send them as costs, to decide."
+        raise invalid(message, f"{inside}cost")
+    return least_zero(entry["cost"], f"{inside}cost")
+
+
+def _refuse_without_budget(hosted: HostedPolicy, field: str) -> None:
+    if hosted.spec.budget is None:
+        raise invalid("This policy has no budget, so it takes no costs; create one with a budget.", field)
 
 
 def _number(hosted: HostedPolicy, value: Any, field: str) -> float:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from eigenbandits.serve.http.vectors import SLUG
-from eigenbandits.serve.served_decision import ServedDecision
 from eigenbandits.serve.storage.schema import KeyRow
 from eigenbandits.serve.writer.policy_spec import DEFAULT
 
@@ -16,6 +15,7 @@ Name = Annotated[str, Field(pattern=f"^{SLUG}$", description="Lowercase letters,
 Number = Annotated[float, Field(strict=True)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e12, le=1e12)]
 Value = StrictBool | StrictInt | Finite | str | None
+Arguments = dict[str, Value | list[Finite]]
 Vector = Annotated[
     list[Number] | str, Field(description="Numbers, or base64 of little-endian float32, which is much faster.")
 ]
@@ -55,6 +55,11 @@ class NewPolicy(Body):
     clone_of: Annotated[Name | None, Field(description="A policy whose state and settings this one starts from.")] = (
         None
     )
+    budget: Annotated[Arguments | None, Field(examples=[{"budget": 0.5}], description="Arguments of Budgeted.")] = None
+    guard: Annotated[
+        Arguments | None,
+        Field(examples=[{"noise": 0.5, "theta_bound": 1.0}], description="Arguments of Guarded."),
+    ] = None
 
 
 class PolicyChanges(Body):
@@ -93,6 +98,8 @@ class PolicyInfo(BaseModel):
     observe_every: int
     keep_sets: bool
     clone_of: str | None
+    budget: dict[str, Any] | None
+    guard: dict[str, Any] | None
     created_at: float
     dim: int | None
     decisions: int
@@ -176,81 +183,6 @@ class History(BaseModel):
     buckets: list[Bucket]
 
 
-class Decide(Body):
-    """One decision: `actions` for a policy without a catalogue, `query` and `items` for one with a catalogue."""
-
-    actions: Matrix | None = None
-    dim: Dim | None = None
-    query: Vector | None = None
-    items: Ids | None = None
-    allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows, or items, to choose from.")] = (
-        None
-    )
-    exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows, or items, to leave out.")] = None
-    scores: Annotated[list[Number] | None, Field(description="What a ranker says of each action, or item.")] = None
-    count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of so many.")] = None
-    request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
-
-
-class DecideBatch(Body):
-    """Many decisions."""
-
-    requests: Annotated[list[Decide], Field(min_length=1)]
-
-
-class DecidedBatch(BaseModel):
-    """Many decisions, in the order of the requests; or the decisions of a list, in its order."""
-
-    decisions: list[ServedDecision]
-
-
-class Decided(RootModel[ServedDecision | DecidedBatch]):
-    """A decision, or those of a list: show what was chosen, and send each reward with the id."""
-
-
-class Import(Body):
-    """A decision that another system has made: what was offered, as to decide, what it chose, and what it earned."""
-
-    actions: Matrix | None = None
-    dim: Dim | None = None
-    query: Vector | None = None
-    items: Ids | None = None
-    scores: Annotated[list[Number] | None, Field(description="What a ranker said of each action, or item.")] = None
-    index: Annotated[StrictInt | None, Field(ge=0, description="The row that was chosen.")] = None
-    item: Annotated[str | None, Field(min_length=1, description="The item that was chosen, in place of index.")] = None
-    reward: Annotated[Finite | None, Field(description="What it earned; null if that is sent later.")] = None
-    propensity: Annotated[float | None, Field(strict=True, gt=0, le=1)] = None
-    request: Annotated[str, Field(min_length=1, max_length=64)]
-
-
-class ImportBatch(Body):
-    """Decisions that another system has made, in their order."""
-
-    decisions: Annotated[list[Import], Field(min_length=1)]
-
-
-class Reward(Body):
-    """The reward of a decision."""
-
-    decision: Annotated[str, Field(min_length=1, max_length=200)]
-    reward: Finite
-    part: Annotated[str | None, Field(min_length=1, max_length=64)] = None
-    correct: StrictBool = False
-
-
-class RewardBatch(Body):
-    """Many rewards, each independent of the others."""
-
-    rewards: Annotated[list[Reward], Field(min_length=1)]
-
-
-class Rewarded(BaseModel):
-    """The outcome of a reward."""
-
-    decision: str
-    status: Literal["learned", "recorded", "corrected", "repeated"]
-
-
 class ErrorInfo(BaseModel):
     """What was wrong: a code for programs, a sentence for people."""
 
@@ -263,32 +195,6 @@ class Error(BaseModel):
     """The body of every response with a status of 400 or more."""
 
     error: ErrorInfo
-
-
-class RewardResult(BaseModel):
-    """The outcome of one of many rewards."""
-
-    decision: str
-    status: Literal["learned", "recorded", "corrected", "repeated", "refused"]
-    error: ErrorInfo | None = None
-
-
-class ImportResult(RewardResult):
-    """What became of an imported decision; "pending" if it came without a reward."""
-
-    status: Literal["pending", "learned", "recorded", "repeated", "refused"]  # type: ignore[assignment]
-
-
-class ImportedBatch(BaseModel):
-    """What became of imported decisions, in their order."""
-
-    results: list[ImportResult]
-
-
-class RewardedBatch(BaseModel):
-    """The outcomes of many rewards, in their order."""
-
-    results: list[RewardResult]
 
 
 class Items(Body):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenbandits.serve.errors import invalid
 from eigenbandits.serve.http import vectors
@@ -40,7 +42,28 @@ def read_options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue
         message = f"count is {count}; expected at most {min(size - len(out), _LONGEST)}, the actions to choose from."
         raise invalid(message, "count")
     excluded = np.array(sorted(out), dtype=np.int32) if out else None
-    return Options(excluded, scores, 0 if count is None else int(count), _logged(entry, found, catalogue))
+    costs = _costs(entry, size, catalogue)
+    return Options(excluded, scores, 0 if count is None else int(count), costs, _logged(entry, found, catalogue))
+
+
+def _costs(entry: dict[str, Any], size: int, catalogue: Catalogue | None) -> NDArray[np.float64] | None:
+    """Return the costs of all rows, NaN where one is not known."""
+    costs = entry.get("costs")
+    if costs is None:
+        return None
+    if type(costs) is not list or len(costs) != size:
+        raise invalid(f"costs is not a list of {size} numbers, one for each action or item.", "costs")
+    if catalogue is not None and entry.get("items") is None:
+        raise invalid("costs are in the order of items; send items with them.", "costs")
+    return np.array([math.nan if one is None else least_zero(one, "costs") for one in costs])
+
+
+def least_zero(value: Any, field: str) -> float:
+    """Return a number of at least 0."""
+    found = vectors.number(value, field)
+    if found < 0.0:
+        raise invalid(f"{field} holds {found:g}; expected at least 0.", field)
+    return found
 
 
 def _logged(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Logged | None:

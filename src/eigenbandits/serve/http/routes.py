@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eigenbandits.serve.http import decision_models as d
 from eigenbandits.serve.http import models as m
 from eigenbandits.serve.http import uploads
 from eigenbandits.serve.http.catalogues import CatalogueHandlers
@@ -25,15 +26,15 @@ def routes(gateway: Gateway) -> list[Endpoint]:
     # fmt: off
     return [
         Endpoint("POST", "/v1/policies/{name}/decide", "decide", decisions.decide,
-                 m.Decided, body=m.Decide, raw=("dim", "request"), errors=(404,), label="decide"),
+                 d.Decided, body=d.Decide, raw=("dim", "request"), errors=(404,), label="decide"),
         Endpoint("POST", "/v1/policies/{name}/reward", "reward", decisions.reward,
-                 m.Rewarded, body=m.Reward, errors=(404, 409), label="reward"),
+                 d.Rewarded, body=d.Reward, errors=(404, 409), label="reward"),
         Endpoint("POST", "/v1/policies/{name}/decide/batch", "decide", decisions.decide_batch,
-                 m.DecidedBatch, body=m.DecideBatch, raw=("dim", "sets"), errors=(404,), label="decide/batch"),
+                 d.DecidedBatch, body=d.DecideBatch, raw=("dim", "sets"), errors=(404,), label="decide/batch"),
         Endpoint("POST", "/v1/policies/{name}/reward/batch", "reward", decisions.reward_batch,
-                 m.RewardedBatch, body=m.RewardBatch, errors=(404,), label="reward/batch"),
+                 d.RewardedBatch, body=d.RewardBatch, errors=(404,), label="reward/batch"),
         Endpoint("POST", "/v1/policies/{name}/import", "admin", decisions.import_decisions,
-                 m.ImportedBatch, body=m.ImportBatch, errors=(404, 409), label="import"),
+                 d.ImportedBatch, body=d.ImportBatch, errors=(404, 409), label="import"),
         Endpoint("POST", "/v1/empty", ANY_KEY, status.empty, m.Empty, label="empty"),
 
         Endpoint("POST", "/v1/policies", "admin", policies.create_policy,

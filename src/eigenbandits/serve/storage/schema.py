@@ -12,13 +12,15 @@ from eigenbandits.serve.storage import lanes
 from eigenbandits.serve.storage.table import Table
 
 # The version of the tables: an older database gets what it lacks when it is opened, one of a later version is refused.
-# Version 2 added the epoch to the ids of decisions, which version 1 would not understand.
-VERSION = 2
+# Version 2 added the epoch to the ids of decisions, version 3 costs; the versions before would not understand them.
+VERSION = 3
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
-# decisions that deciders had made, was published to them, or started from the state of another policy.
+# decisions that deciders had made, was published to them, started from the state of another policy, or learned from
+# some rewards and costs.
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
+PAY = "pay"
 # Those in which decisions ended.
-ENDINGS = (LEARN, EXPIRE)
+ENDINGS = (LEARN, EXPIRE, PAY)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
 # Arms: decisions of a policy with a holdout, those of its baseline, and those that another system has made.
@@ -120,7 +122,7 @@ class EventRow:
 class RewardRow:
     """How a decision ended; the key keeps a reward from counting twice, whatever happens above it.
 
-    `arrival` is its number in the lane that it was written in, where there are lanes.
+    `arrival` is its number in the lane that it was written in, where there are lanes; `cost` what was paid, if known.
     """
 
     policy: int
@@ -129,6 +131,7 @@ class RewardRow:
     kind: str
     rewarded_at: float
     arrival: int | None = None
+    cost: float | None = None
 
 
 @dataclass(slots=True)

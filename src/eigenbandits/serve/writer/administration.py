@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import files
+from eigenbandits.guarded import Guarded
+from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import Refusal, invalid, unavailable, unknown
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.storage import schema
@@ -57,7 +60,7 @@ class Administration:
         self._refuse_too_many("policies", len(registry.policies))
         catalogue = None if spec.catalogue is None else registry.catalogue(spec.catalogue)
         # Nothing is in flight: the state of the other policy is the one that its log leads to.
-        state = None if spec.clone_of is None else files.to_bytes(registry.policy(spec.clone_of).policy)
+        state = None if spec.clone_of is None else _cloned(registry.policy(spec.clone_of).policy, spec)
         now = self._writer.clock.now()
         row = schema.PolicyRow(
             id=journal.new_id(), name=name, spec=spec.seeded().to_text(), created_at=now, last_at=now
@@ -260,6 +263,15 @@ class Administration:
             raise unknown("key", id_[:100])
         keys = journal.keys()
         return lambda: self._registry.keys.replace(keys)
+
+
+def _cloned(policy: Policy, spec: PolicySpec) -> bytes:
+    """Return the state that a clone starts from, whose guard may be out of shadow mode or back in it."""
+    if isinstance(policy, Guarded) and spec.guard is not None and policy.shadow != spec.guard.get("shadow", False):
+        made = spec.make()
+        made.restore(copy.deepcopy(policy.state()))
+        policy = made
+    return files.to_bytes(policy)
 
 
 def _catalogue_of(row: schema.PolicyRow) -> str | None:

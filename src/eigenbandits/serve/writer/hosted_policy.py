@@ -19,8 +19,8 @@ from eigenbandits.serve.storage.schema import (
     BASELINE,
     CLONE,
     DECIDE,
+    EXPIRE,
     FOLLOW,
-    LEARN,
     LOGGED,
     POLICY,
     PUBLISH,
@@ -29,6 +29,7 @@ from eigenbandits.serve.storage.schema import (
 )
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_rows import bare_decision, decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
@@ -142,6 +143,7 @@ class HostedPolicy:
         first = self.policy.round + 1
         observe = [self._observes(first + i) for i in range(len(arrays))]
         scores = [one.options.scores for one in sets]
+        costs = [one.options.costs for one in sets]
         allowed = [
             one.options.allowed(len(array)) if row is None else np.array([row])
             for one, array, row in zip(sets, arrays, forced, strict=True)
@@ -156,12 +158,17 @@ class HostedPolicy:
             )
         if len(arrays) == 1 or sum(array.size for array in arrays) > _LARGE_SET * len(arrays):
             return [
-                self.policy.choose(array, observe=seen, allowed=some, scores=given)
-                for array, seen, some, given in zip(arrays, observe, allowed, scores, strict=True)
+                self.policy.choose(array, observe=seen, allowed=some, scores=given, **self._priced(costs=paid))
+                for array, seen, some, given, paid in zip(arrays, observe, allowed, scores, costs, strict=True)
             ]
         limited = allowed if any(one is not None for one in allowed) else None
         ranked: Any = scores if any(one is not None for one in scores) else None
-        return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked)
+        priced = self._priced(costs=costs)
+        return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked, **priced)
+
+    def _priced(self, **given: Any) -> dict[str, Any]:
+        """Return arguments about costs, which only a policy with a budget takes."""
+        return {} if self.spec.budget is None else given
 
     def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
         """Return the row that the policy does not choose by itself, if there is one, and the arm of the decision."""
@@ -197,12 +204,15 @@ class HostedPolicy:
         # The first set is always observed: before it there is no subspace to choose in.
         return number <= max(self.spec.observe_after, 1) or number % self.spec.observe_every == 0
 
-    def learn(self, decisions: Sequence[Decision], rewards: Sequence[float]) -> None:
-        """Learn the rewards of some decisions."""
+    def learn(
+        self, decisions: Sequence[Decision], rewards: Sequence[float], costs: Sequence[float] | None = None
+    ) -> None:
+        """Learn the rewards of some decisions, and their costs, NaN where one is not known."""
         if len(decisions) == 1:
-            self.policy.learn(decisions[0], rewards[0])
+            paid = None if costs is None or math.isnan(costs[0]) else costs[0]
+            self.policy.learn(decisions[0], rewards[0], **self._priced(cost=paid))
         else:
-            self.policy.learn_many(decisions, rewards)
+            self.policy.learn_many(decisions, rewards, **self._priced(costs=costs))
 
     def follow(self, numbers: Sequence[int], journal: Journal) -> None:
         """Record decisions that deciders made, in this order.
@@ -250,18 +260,20 @@ class HostedPolicy:
         """Return a decision as `choose` made it, as far as learning needs it."""
         decision_set, forecast = codec.decode_decision(row.content)
         if not isinstance(decision_set, ListMember):
-            return self.decided(row.index, row.content)
+            return self.decided(row.index, row.content, row.cost)
         first = row.round - decision_set.offset
         whole, _ = codec.decode_set(journal.decisions_of(self.id, [first])[first].content)
         return self._decision(whole, row.index, forecast if self.policy.belief.accepts(forecast) else None)
 
-    def decided(self, index: int, content: bytes) -> Decision:
+    def decided(self, index: int, content: bytes, cost: float | None = None) -> Decision:
         """Return a decision from what the log keeps of it; not of a further row of a list."""
         decision_set, forecast = codec.decode_set(content)
         # A log may hold forecasts of another version of the library; then the reward is learned without.
-        return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None)
+        return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None, cost)
 
-    def _decision(self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None) -> Decision:
+    def _decision(
+        self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None, cost: float | None = None
+    ) -> Decision:
         policy, options = self.policy, decision_set.options
         action = np.array(decision_set.row(self.catalogue, index), dtype=policy.dtype)
         if policy.centering.by_set:
@@ -274,14 +286,14 @@ class HostedPolicy:
         action.flags.writeable = False
         lifted = row.astype(np.float64)
         lifted.flags.writeable = False
-        return Decision(index, action, 0, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        return bare_decision(index, action, 0, lifted, forecast, cost)
 
     # Open decisions
 
     def keep(self, row: DecisionRow, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
         action, lifted, forecast = decision.action, decision.lifted, decision.forecast
-        kept = Decision(decision.index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        kept = bare_decision(decision.index, action, decision.round, lifted, forecast, row.cost)
         self._open[row.round] = OpenDecision(kept, row.epoch, row.arm)
         vectors = 1 if lifted is action else 2
         extra = 0 if forecast is None else forecast.nbytes
@@ -333,10 +345,10 @@ class HostedPolicy:
             if event.kind == CLONE:
                 self.policy = files.from_bytes(event.content)
                 continue
-            numbers, rewards = codec.decode_rewards(event.content)
+            numbers, rewards, costs = codec.decode_rewards(event.kind, event.content)
             self.since_snapshot += len(numbers)
-            if event.kind == LEARN:
-                self.learn(self.decisions(numbers, journal), rewards)
+            if event.kind != EXPIRE:
+                self.learn(self.decisions(numbers, journal), rewards, costs)
             for number in numbers:
                 self.drop(number)
         return different
@@ -368,37 +380,3 @@ class HostedPolicy:
             "expired": head.expired,
             "pending": head.pending,
         }
-
-
-def decision_row(
-    policy: int,
-    catalogue: Catalogue | None,
-    decision_set: DecisionSet,
-    decision: Decision,
-    number: int,
-    request: str | None,
-    now: float,
-    epoch: int,
-    *,
-    arm: int | None = None,
-    place: int = 0,
-    belief: int | None = None,
-) -> DecisionRow:
-    """Return the row of a decision under a number; `place` is that in a list, `belief` the version that made it."""
-    logged = decision_set.options.logged
-    return DecisionRow(
-        policy=policy,
-        round=number,
-        request=request,
-        index=decision.index,
-        size=decision_set.size(catalogue),
-        item=decision_set.item(catalogue, decision.index),
-        propensity=decision.propensity if logged is None else logged.propensity,
-        estimate=decision.estimate,
-        upper=decision.upper,
-        decided_at=now,
-        content=codec.encode_decision(ListMember(place) if place else decision_set, decision.forecast),
-        epoch=epoch,
-        arm=arm,
-        belief=belief,
-    )

@@ -203,7 +203,7 @@ class Maintenance:
         through = older
         for event in journal.events(hosted.id, hosted.head.pruned_through, older):
             if event.kind in ENDINGS:
-                numbers += decode_rewards(event.content)[0]
+                numbers += decode_rewards(event.kind, event.content)[0]
             if len(numbers) >= _AT_ONCE:
                 through = event.position
                 self._next["expiry"] = 0.0

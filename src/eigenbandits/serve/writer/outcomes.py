@@ -51,11 +51,12 @@ def different_reward() -> Refusal:
     return Refusal(409, "different_reward", message, "reward")
 
 
-def outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
+def outcome(sent: SentReward, ended: schema.RewardRow | None, fresh: SentReward | None) -> str | Refusal:
     """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
-    if ended is None and fresh is None:
+    before = fresh if ended is None else ended
+    if before is None:
         return "learned"
-    if reward == (fresh if ended is None else ended.reward):
+    if (sent.reward, sent.cost) == (before.reward, before.cost):
         return "repeated"
     if ended is None or ended.kind == schema.GIVEN:
         return different_reward()

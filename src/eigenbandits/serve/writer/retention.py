@@ -41,7 +41,7 @@ def leftover(journal: Journal, hosted: HostedPolicy, older: int, before: float, 
     for event in journal.events(hosted.id, through, older):
         if event.kind not in ENDINGS:
             continue
-        ended = decode_rewards(event.content)[0]
+        ended = decode_rewards(event.kind, event.content)[0]
         last = max((row.rewarded_at for row in journal.rewards_of(hosted.id, ended).values()), default=0.0)
         if last >= before:
             return Leftover(numbers, through, last + keep)
@@ -72,5 +72,5 @@ def _whole_lists(journal: Journal, hosted: HostedPolicy, numbers: list[int], old
     waiting = set(journal.heads_of(hosted.id, rows, HEAD))
     for event in journal.events(hosted.id, hosted.head.dropped_through, older):
         if event.kind in ENDINGS:
-            waiting -= set(decode_rewards(event.content)[0])
+            waiting -= set(decode_rewards(event.kind, event.content)[0])
     return not waiting
