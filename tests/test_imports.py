@@ -55,7 +55,7 @@ ALLOWED = {
     "algorithms": CORE - {"features"},
     **dict.fromkeys(DATA, CORE | DATA | {"replicas"}),
     "lab": CORE | DATA | {"backends"},
-    "serve": CORE | DATA | {"backends", "budgeted", "guarded"},
+    "serve": CORE | DATA | {"backends", "budgeted", "guarded", "carryover"},
     "papers": CORE | DATA | {"lab"},
     "adapters": CORE | DATA | {"serve.client"},
     "router": CORE | {"budgeted", "serve.client"},

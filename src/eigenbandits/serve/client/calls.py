@@ -2,96 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from os import PathLike
 from typing import Any, Unpack
 from urllib.parse import quote
 
 from numpy.typing import ArrayLike
 
-from eigenbandits.files import write_whole
 from eigenbandits.serve.client.bodies import (
     Offer,
     catalogue_path,
     cost_field,
     decide_body,
     decision_id,
-    import_body,
     policy_path,
 )
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
+from eigenbandits.serve.client.policy_calls import PolicyCalls
 from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
 from eigenbandits.serve.served_decision import ServedDecision
 
-# Entries in one call, of which a service takes 1,000 unless it is set otherwise.
-_LARGEST_BATCH = 500
 
-
-class Calls:
+class Calls(PolicyCalls):
     """The calls, whose results `Client` returns and `AsyncClient` returns to whoever awaits them."""
-
-    # Policies
-
-    @Call
-    def create_policy(
-        self,
-        /,
-        name: str,
-        algorithm: str = "EigenUCB",
-        parameters: Mapping[str, Any] | None = None,
-        **settings: Any,
-    ) -> Plan[Body]:
-        """Create a policy; an identical one that exists already is fine.
-
-        Parameters
-        ----------
-        name
-            Lowercase letters, digits, - and _.
-        algorithm
-            The name of one of the library's policies; the default needs no parameters.
-        parameters
-            Its parameters, such as ``{"seed": 0}``.
-        **settings
-            The other settings of a policy, such as ``catalogue="tags"``, ``dim=384``, ``time_to_live=3600.0`` or
-            ``default_reward=0.0``; the service's reference lists them.
-        """
-        body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
-        return (yield from ask("POST", "/v1/policies", body | settings))
-
-    @Call
-    def clone_policy(self, /, name: str, of: str, **changes: Any) -> Plan[Body]:
-        """Create a policy that starts from the state and the settings of another one; an identical one is fine.
-
-        Its log is its own: neither learns from the other's rewards. `changes` are fields that are to differ, such as
-        ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
-        """
-        return (yield from ask("POST", "/v1/policies", {"name": name, "clone_of": of} | changes))
-
-    @Call
-    def policies(self) -> Plan[list[Body]]:
-        """Return all policies, with their counts of decisions and rewards."""
-        return list((yield from ask("GET", "/v1/policies"))["policies"])
-
-    @Call
-    def policy(self, name: str) -> Plan[Body]:
-        """Return one policy."""
-        return (yield from ask("GET", policy_path(name)))
-
-    @Call
-    def edit_policy(self, /, name: str, **changes: float | None) -> Plan[Body]:
-        """Change `time_to_live`, `default_reward`, `least_reward` or `largest_reward`; None removes one.
-
-        The others stay as they are. What is changed holds for decisions that wait for their reward now, too.
-        """
-        return (yield from ask("PATCH", policy_path(name), changes))
-
-    @Call
-    def delete_policy(self, name: str) -> Plan[None]:
-        """Delete a policy with its log."""
-        yield Request("DELETE", policy_path(name), again=False)
 
     # Decisions and rewards
 
@@ -225,94 +158,6 @@ class Calls:
             found += part["results"]
         return found
 
-    @Call
-    def import_decisions(
-        self, policy: str, decisions: Iterable[Mapping[str, Any]], *, batch_bytes: int = 2**21
-    ) -> Plan[dict[str, int]]:
-        """Let the policy learn from decisions that another system has made; return how many had each status.
-
-        Each counts once, so that an import that was cut off may be repeated from its beginning.
-
-        Parameters
-        ----------
-        policy
-            Its name.
-        decisions
-            In their order, each with the arguments of `decide` by name and with ``"index"``, the row that was chosen,
-            or ``"item"``; with ``"reward"``, unless that is sent later, ``"propensity"`` and ``"cost"``, if they are
-            known, and an id ``"request"``. `log_entries` makes them from a log.
-        batch_bytes
-            About how much goes into one call.
-        """
-        counts: Counter[str] = Counter()
-        part: list[Body] = []
-        size = 0
-        for one in chain(decisions, [None]):
-            if part and (one is None or size > batch_bytes or len(part) == _LARGEST_BATCH):
-                found = yield from ask("POST", policy_path(policy) + "/import", {"decisions": part})
-                counts.update(entry["status"] for entry in found["results"])
-                part, size = [], 0
-            if one is not None:
-                part.append(import_body(one))
-                size += sum(len(value) for value in part[-1].values() if isinstance(value, str | list))
-        return dict(counts)
-
-    # Status
-
-    @Call
-    def diagnostics(self, policy: str) -> Plan[Body]:
-        """Return what the policy knows about itself: rank, spectrum, noise, prior, warnings, a summary."""
-        return dict((yield from ask("GET", policy_path(policy) + "/diagnostics"))["diagnostics"])
-
-    @Call
-    def history(self, policy: str, seconds: int = 3600) -> Plan[Body]:
-        """Return decisions and rewards over time."""
-        return (yield from ask("GET", policy_path(policy) + "/history", query={"seconds": seconds}))
-
-    @Call
-    def lift(self, policy: str) -> Plan[Body]:
-        """Return how much more a policy with a holdout earns than its baseline, with an interval valid at all times."""
-        return (yield from ask("GET", policy_path(policy) + "/lift"))
-
-    @Call
-    def status(self) -> Plan[Body]:
-        """Return the status of the service: readiness, uptime, latency."""
-        return (yield from ask("GET", "/v1/status"))
-
-    @Call
-    def export(
-        self,
-        policy: str,
-        path: str | PathLike[str],
-        *,
-        columns: str = "log",
-        after: int = 0,
-        through: int | None = None,
-        since: float | None = None,
-        until: float | None = None,
-    ) -> Plan[None]:
-        """Write the policy's log to a Parquet file.
-
-        Parameters
-        ----------
-        policy
-            Its name.
-        path
-            The file.
-        columns
-            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items instead of
-            vectors.
-        after, through
-            Only decisions whose round is above the first and up to the second.
-        since, until
-            Only decisions that were made from the first time on and before the second, in seconds since 1970.
-        """
-        bounds = {"through": through, "since": since, "until": until}
-        asked: dict[str, str | int] = {"columns": columns, "after": after}
-        asked |= {name: str(value) for name, value in bounds.items() if value is not None}
-        answer = yield Request("GET", policy_path(policy) + "/export", query=asked, accept="*/*")
-        write_whole(path, answer.body)
-
     # Catalogues
 
     @Call
@@ -388,3 +233,10 @@ class Calls:
     def revoke_key(self, id: str) -> Plan[None]:
         """Revoke a key."""
         yield Request("DELETE", f"/v1/keys/{quote(id, safe='')}")
+
+    # The service
+
+    @Call
+    def status(self) -> Plan[Body]:
+        """Return the status of the service: readiness, uptime, latency."""
+        return (yield from ask("GET", "/v1/status"))

@@ -71,6 +71,32 @@ class PolicyChanges(Body):
     largest_reward: Finite | None = None
 
 
+class NewTranslation(Body):
+    """A policy to create from another one, for the vectors of another encoder."""
+
+    name: Name
+    catalogue: Annotated[Name | None, Field(description="The same items with the new vectors.")] = None
+    old_queries: Annotated[Matrix | None, Field(description="Some queries, as the old encoder embeds them.")] = None
+    new_queries: Annotated[Matrix | None, Field(description="The same, as the new encoder does.")] = None
+    old_actions: Annotated[Matrix | None, Field(description="Without a catalogue: some actions as they were.")] = None
+    new_actions: Annotated[Matrix | None, Field(description="The same, as the new encoder embeds them.")] = None
+    new_dim: Annotated[Dim | None, Field(description="The length of the new actions, if they are base64.")] = None
+
+
+class Merge(Body):
+    """What replicas of a policy have learned."""
+
+    replicas: Annotated[list[str], Field(min_length=1, description="Their snapshots, each in base64.")]
+    base: Annotated[str | None, Field(description="The snapshot that all of them started from, in base64.")] = None
+    request: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Merged(BaseModel):
+    """The outcome of a merge."""
+
+    status: Literal["merged", "repeated"]
+
+
 class Latency(BaseModel):
     """Response times over the last minute."""
 
@@ -114,6 +140,26 @@ class Policies(BaseModel):
     """All policies."""
 
     policies: list[PolicyInfo]
+
+
+class TranslationInfo(BaseModel):
+    """How well a belief was carried over; see `Translation`."""
+
+    old_dim: int
+    new_dim: int
+    pairs: int
+    method: str
+    residual: float
+    loss: float
+    guarded: bool
+    summary: list[str]
+
+
+class Translated(BaseModel):
+    """A policy for the vectors of another encoder; no translation where the policy was there already."""
+
+    policy: PolicyInfo
+    translation: TranslationInfo | None
 
 
 class HistoryQuery(BaseModel):

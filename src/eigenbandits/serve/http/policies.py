@@ -148,8 +148,12 @@ class PolicyHandlers:
         return Response(content, media_type=BINARY, headers={"x-log-position": str(position)})
 
     def _info(self, summary: dict[str, Any]) -> models.PolicyInfo:
-        latency = self._gateway.metrics.latency(time.perf_counter(), summary["name"])
-        return models.PolicyInfo(**summary, latency=latency)
+        return policy_info(self._gateway, summary)
+
+
+def policy_info(gateway: Gateway, summary: dict[str, Any]) -> models.PolicyInfo:
+    """Return what is shown of a policy."""
+    return models.PolicyInfo(**summary, latency=gateway.metrics.latency(time.perf_counter(), summary["name"]))
 
 
 def _plain(value: Any) -> Any:

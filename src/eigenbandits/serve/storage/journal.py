@@ -57,6 +57,7 @@ class Journal:
     def drop_policy(self, id_: int) -> None:
         """Delete a policy; everything that belongs to it becomes garbage."""
         self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))
+        self.connection.execute("DELETE FROM meta WHERE name LIKE ?", (f"merge {id_} %",))
         self.add_garbage("policy", id_)
 
     def move_heads(self, heads: Sequence[schema.PolicyRow]) -> None:
@@ -103,6 +104,15 @@ class Journal:
                 return True
         self.keep_garbage(kind, id_)
         return False
+
+    def note_merge(self, policy: int, request: str, digest: str) -> str | None:
+        """Note what a policy was merged with under a request id; return what was noted before, if anything was."""
+        name = f"merge {policy} {request}"
+        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
+        if found:
+            return str(found[0][0])
+        self.add(schema.META, [schema.MetaRow(name, digest)])
+        return None
 
     # The log
 

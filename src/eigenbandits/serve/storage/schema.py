@@ -15,10 +15,10 @@ from eigenbandits.serve.storage.table import Table
 # Version 2 added the epoch to the ids of decisions, version 3 costs; the versions before would not understand them.
 VERSION = 3
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
-# decisions that deciders had made, was published to them, started from the state of another policy, or learned from
-# some rewards and costs.
+# decisions that deciders had made, was published to them, started from the state of another policy, learned from some
+# rewards and costs, or took over what its replicas had learned.
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
-PAY = "pay"
+PAY, MERGE = "pay", "merge"
 # Those in which decisions ended.
 ENDINGS = (LEARN, EXPIRE, PAY)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.

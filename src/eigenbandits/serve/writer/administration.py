@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.batch import parts
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.outcomes import different_request
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.writer import Writer
 
@@ -46,8 +48,11 @@ class Administration:
 
     # Policies
 
-    def create_policy(self, journal: Journal, name: str, spec: PolicySpec) -> Publish:
-        """Add a policy; the result is its summary and whether it is new."""
+    def create_policy(self, journal: Journal, name: str, spec: PolicySpec, state: bytes | None = None) -> Publish:
+        """Add a policy, with the state that it starts from if it has one; the result is its summary, and if it is new.
+
+        A clone without such a state starts from that of the other policy.
+        """
         registry = self._registry
         if registry.has_policy(name):
             known = registry.policy(name)
@@ -60,7 +65,8 @@ class Administration:
         self._refuse_too_many("policies", len(registry.policies))
         catalogue = None if spec.catalogue is None else registry.catalogue(spec.catalogue)
         # Nothing is in flight: the state of the other policy is the one that its log leads to.
-        state = None if spec.clone_of is None else _cloned(registry.policy(spec.clone_of).policy, spec)
+        if state is None and spec.clone_of is not None:
+            state = _cloned(registry.policy(spec.clone_of).policy, spec)
         now = self._writer.clock.now()
         row = schema.PolicyRow(
             id=journal.new_id(), name=name, spec=spec.seeded().to_text(), created_at=now, last_at=now
@@ -88,6 +94,32 @@ class Administration:
             hosted.spec, hosted.head.spec = spec, spec.to_text()
             self._writer.look_again(hosted.id)
             return hosted.summary()
+
+        return publish
+
+    def merge_policy(self, journal: Journal, name: str, content: bytes, request: str) -> Publish:
+        """Add to a policy what its replicas have learned, once for each request id; the result says if it is new."""
+        hosted = self._registry.policy(name)
+        digest = hashlib.sha256(content).hexdigest()
+        known = journal.note_merge(hosted.id, request, digest)
+        if known is not None:
+            if known != digest:
+                raise different_request()
+            return lambda: False
+        try:
+            merged = hosted.merged(content)
+        except ValueError as error:
+            raise invalid(f"The policies cannot be merged: {error}", "replicas") from error
+        # The state changes with this event and in no other way, as it does at a replay.
+        head = dataclasses.replace(hosted.head, position=hosted.head.position + 1)
+        journal.add(schema.EVENTS, [schema.EventRow(hosted.id, head.position, schema.MERGE, content)])
+        journal.move_heads([head])
+
+        def publish() -> bool:
+            hosted.policy, hosted.head = merged, head
+            # Such an event is large, and a snapshot past it spares the next start the merge.
+            hosted.since_snapshot += self._settings.snapshot_events
+            return True
 
         return publish
 

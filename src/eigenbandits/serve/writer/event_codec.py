@@ -103,6 +103,21 @@ def _encode_plain(decision_set: DecisionSet) -> bytes:
     return _HEAD.pack(single if array.dtype == np.float32 else double, *array.shape, 0) + array.tobytes()
 
 
+def encode_replicas(replicas: Sequence[bytes], base: bytes) -> bytes:
+    """Return the content of an event in which a policy was merged: the files of its replicas, and of their base."""
+    parts = [base, *replicas]
+    return np.array([len(parts), *map(len, parts)], dtype="<i8").tobytes() + b"".join(parts)
+
+
+def decode_replicas(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return what `encode_replicas` was given."""
+    count = int(np.frombuffer(content, "<i8", 1)[0])
+    ends = np.cumsum(np.frombuffer(content, "<i8", count, 8)).tolist()
+    start = 8 * (count + 1)
+    base, *replicas = [content[start + a : start + b] for a, b in zip([0, *ends], ends, strict=False)]
+    return replicas, base
+
+
 def list_place(head: bytes) -> tuple[int, int]:
     """Return how far behind the first row of its list a decision is, and how long the list is if it is the first.
 

@@ -22,6 +22,7 @@ from eigenbandits.serve.storage.schema import (
     EXPIRE,
     FOLLOW,
     LOGGED,
+    MERGE,
     POLICY,
     PUBLISH,
     DecisionRow,
@@ -234,6 +235,13 @@ class HostedPolicy:
             raise ReplayError("decisions are missing")
         policy.round = done + len(numbers)
 
+    def merged(self, content: bytes) -> Policy:
+        """Return the policy with what its replicas have learned, as the content of an event has them."""
+        replicas, base = codec.decode_replicas(content)
+        found = files.from_bytes(files.to_bytes(self.policy))
+        found.merge([files.from_bytes(one) for one in replicas], files.from_bytes(base) if base else None)
+        return found
+
     def settle(self) -> None:
         """Let the belief follow the subspace, so that whoever chooses by it finds all of that done."""
         if self.policy.dim is not None and self.policy.subspace.ready:
@@ -344,6 +352,9 @@ class HostedPolicy:
                 continue
             if event.kind == CLONE:
                 self.policy = files.from_bytes(event.content)
+                continue
+            if event.kind == MERGE:
+                self.policy = self.merged(event.content)
                 continue
             numbers, rewards, costs = codec.decode_rewards(event.kind, event.content)
             self.since_snapshot += len(numbers)
