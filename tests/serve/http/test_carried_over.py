@@ -153,6 +153,13 @@ def test_two_services_merge_what_they_have_learned(tmp_path):
         np.testing.assert_allclose(policy.belief.center, expected, atol=1e-9)
         assert policy.diagnostics().rewards_learned == 90
         assert two.writer.registry.policy("p").policy.diagnostics().rewards_learned == 60
+        # The next merge adds what is new since the last one.
+        merged = there.snapshot("p")
+        rows = np.vstack([rows, rewarded(there, "p", sets[:10])])
+        assert here.merge_policy("p", [there.snapshot("p")], base=merged, request="tuesday") == "merged"
+        policy = one.writer.registry.policy("p").policy
+        expected = np.linalg.solve(rows.T @ rows + np.eye(5), rows.T @ (rows @ THETA))
+        np.testing.assert_allclose(policy.belief.center, expected, atol=1e-9)
         late = here.decide("p", sets[0])
         before = files.to_bytes(policy)
     assert agrees(first) == {"p": True}
