@@ -29,6 +29,7 @@ def app() -> typer.Typer:
         estimates,
         features,
         guarded,
+        import_log,
         lists,
         mcp,
         offpolicy,
@@ -71,6 +72,7 @@ def app() -> typer.Typer:
     made.command("run")(run.command)
     made.command("report")(report.command)
     made.command("mcp")(mcp.command)
+    made.command("import-log")(import_log.command)
     _add_service(made)
     groups = {
         "data": data.app(),

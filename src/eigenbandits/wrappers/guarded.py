@@ -169,7 +169,8 @@ class Guarded(Policy):
             if len(baseline) != rows.shape[1]:
                 raise ValueError(f"baseline is a vector of {len(baseline)} numbers; the actions have {rows.shape[1]}.")
             return int((rows @ baseline).argmax())
-        found: Any = baseline(rows) if callable(baseline) else baseline
+        # Of a single row every row number is that one.
+        found: Any = baseline(rows) if callable(baseline) else 0 if len(rows) == 1 else baseline
         try:
             index = operator.index(found)
         except TypeError:
