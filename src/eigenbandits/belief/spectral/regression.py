@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from eigenbandits.belief.spectral.sample import Sample
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class Regression:
     """The regression of the rewards on the actions, from the sums and from the sample.
 
@@ -29,15 +31,12 @@ class Regression:
         κ and the size of the score's coordinate; 0 where there is none.
     """
 
-    def __init__(
-        self, evidence: Evidence, sample: Sample, mean: Array | None, dim: int, kappa: float, score: float
-    ) -> None:
-        self.evidence = evidence
-        self.sample = sample
-        self.mean = mean
-        self.dim = dim
-        self.kappa = kappa
-        self.score = score
+    evidence: Evidence
+    sample: Sample
+    mean: Array | None
+    dim: int
+    kappa: float
+    score: float
 
     @cached_property
     def explained(self) -> Explained:
