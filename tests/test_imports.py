@@ -35,7 +35,7 @@ ALLOWED = {
     "wrappers": KERNEL | {"subspace", "belief", "rules", "policy"},
     **dict.fromkeys(DATA, CORE | DATA),
     "lab": CORE | DATA | {"backends"},
-    "serve": CORE | DATA | {"backends"},
+    "serve": CORE | DATA | {"backends", "budgeted", "guarded", "carryover"},
     "papers": CORE | DATA | {"lab"},
     "adapters": CORE | DATA | {"serve.client"},
     "router": CORE | {"serve.client"},

@@ -17,11 +17,9 @@ Array = NDArray[np.float64]
 KEPT_OUT = 5
 # Ridges to try, in units of the mean variance of the old vectors' coordinates.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
-# An error of so many times the smallest counts as equal to it: some thousand held-out pairs cannot tell them apart.
-TOLERATED = 1.02
 # How many directions to tell the encoders apart by, and the most that one of them may contribute, in nats, so that a
-# single outlier decides nothing.
-TELLING, LOUDEST = 8, 8.0
+# single outlier decides nothing (`eigenbandits calibrate telling`, `eigenbandits calibrate loudest`).
+TELLING, LOUDEST = 32, 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +135,18 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
 def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     """Return the model (D,) whose products with new rows are close to the values estimated from the old ones.
 
-    It is the ridge regression with the largest ridge whose error on held-out pairs is within 2 % of the smallest: what
-    a smaller ridge would add lies in directions with hardly any variance, where a prior's mean should be 0.
+    It is the ridge regression with the largest ridge whose error on held-out pairs is not more than one standard error
+    above the smallest (Breiman et al. 1984): what a smaller ridge would add lies in directions with hardly any
+    variance, where a prior's mean should be 0.
 
     Parameters
     ----------
     rows, values
         Of the pairs to fit, and of the held-out pairs.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone. Classification and Regression Trees. Wadsworth, 1984.
 
     Examples
     --------
@@ -156,8 +159,11 @@ def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     unit = max(float(squares.sum()) / len(squares), np.finfo(float).tiny)
     inside, seen = axes.T @ (rows[0].T @ values[0]), rows[1] @ axes
     models = [inside / (np.maximum(squares, 0.0) + ridge * unit) for ridge in RIDGES]
-    errors = np.array([float(np.square(values[1] - seen @ model).sum()) for model in models])
-    return np.asarray(axes @ models[int(np.flatnonzero(errors <= TOLERATED * errors.min())[-1])])
+    errors = np.array([np.square(values[1] - seen @ model) for model in models])
+    # Pair by pair, since all models find the same pairs hard.
+    above = errors - errors[errors.mean(axis=1).argmin()]
+    equal = above.mean(axis=1) <= above.std(axis=1) / np.sqrt(above.shape[1])
+    return np.asarray(axes @ models[int(np.flatnonzero(equal)[-1])])
 
 
 class Encoder(Component):

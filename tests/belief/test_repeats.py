@@ -42,6 +42,109 @@ def test_only_the_latest_actions_are_remembered(monkeypatch):
         assert one.repeated == 1
 
 
+def test_what_an_action_is_worth_is_the_best_linear_unbiased_prediction():
+    """Against the joint normal law of θ, one effect per action, and the rewards, solved as a whole."""
+    rng = np.random.default_rng(5)
+    common, ratio, counts = 0.6, 0.8, [1, 2, 5, 3]
+    actions = rng.standard_normal((4, 3))
+    which = np.repeat(np.arange(4), counts)
+    rewards = rng.standard_normal(len(which))
+    same = which[:, None] == which
+    covariance = ratio * actions[which] @ actions[which].T + common * same + (1.0 - common) * np.eye(len(which))
+    with_rewards = ratio * actions @ actions[which].T + common * (np.arange(4)[:, None] == which)
+    truth = with_rewards @ np.linalg.solve(covariance, rewards)
+
+    # θ from as many different actions as the repetitions are worth, then a share of the way to each mean.
+    means = np.array([rewards[which == action].mean() for action in range(4)])
+    worth = np.array([repeats._worth(count, common) for count in counts])
+    precision = (actions * worth[:, None]).T @ actions + np.eye(3) / ratio
+    linear = actions @ np.linalg.solve(precision, actions.T @ (worth * means))
+    shares = common * worth
+    np.testing.assert_allclose(linear + shares * (means - linear), truth, rtol=1e-10)
+
+
+def test_known_actions_have_their_share_and_their_mean():
+    found = Repeats()
+    rows = np.arange(6.0).reshape(3, 2)
+    assert found.known(rows, variance=1.0) is None
+    for _ in range(400):
+        found.count(rows[0], 1.0, variance=1.0)
+    found.count(rows[2], -2.0, variance=1.0)
+    known = found.known(np.vstack([rows, rows + 0.5]), variance=1.0)
+    assert known is not None
+    places, shares, means = known
+    assert places.tolist() == [0, 2]
+    assert means.tolist() == [1.0, -2.0]
+    # 400 equal rewards: ι is almost 1, and so is κ; a single reward has κ = ι.
+    common = found._common(1.0)
+    assert 0.95 < common < 1.0
+    np.testing.assert_allclose(shares, [400 * common / (1.0 + 399 * common), common], rtol=1e-12)
+
+
+def test_rows_that_differ_in_one_bit_are_different():
+    rng = np.random.default_rng(6)
+    rows = rng.standard_normal((500, 40))
+    changed = rows.copy()
+    places = rng.integers(40, size=500)
+    changed[np.arange(500), places] = np.nextafter(changed[np.arange(500), places], np.inf)
+    digests = repeats._digests(np.vstack([rows, changed]))
+    assert len(set(digests.tolist())) == 1000
+    assert repeats._digests(rows.astype(np.float32)).tolist() != repeats._digests(rows).tolist()
+    np.testing.assert_array_equal(repeats._digests(rows[3:4]), digests[3:4])  # alone as among others
+
+
+def test_a_wrong_answer_is_not_given_again():
+    """Labels that the score and the vectors say nothing of: each question's own is found by elimination."""
+    rng = np.random.default_rng(7)
+    asked, right, policy = rng.standard_normal((30, 4, 10)), rng.integers(4, size=30), eb.EigenUCB(seed=0)
+    scores = rng.standard_normal((30, 4))
+    correct = np.zeros((12, 30))
+    for again in range(12):
+        for question in range(30):
+            decision = policy.choose(asked[question], scores=scores[question])
+            correct[again, question] = decision.index == right[question]
+            policy.learn(decision, correct[again, question])
+    assert correct[0].mean() < 0.5
+    assert correct[-1].mean() > 0.9
+    loaded = eb.EigenUCB(seed=0)
+    loaded.restore(policy.state())
+    assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in range(30) if correct[-1, q])
+
+
+def test_draws_know_what_an_action_has_earned():
+    policy = eb.EigenTS(seed=0)
+    rng = np.random.default_rng(8)
+    asked, scores = rng.standard_normal((10, 3, 6)), rng.standard_normal((10, 3))
+    for _ in range(10):
+        for question in range(10):
+            decision = policy.choose(asked[question], scores=scores[question])
+            policy.learn(decision, float(decision.index == 2))
+    again = [policy.choose(asked[question], scores=scores[question]).index for question in range(10)]
+    assert again.count(2) >= 8
+
+
+def test_replicas_add_up_what_they_remember():
+    rng = np.random.default_rng(9)
+    base = eb.EigenUCB(seed=0)
+    rows, scores = rng.standard_normal((6, 4)), rng.standard_normal(6)
+    base.choose(rows, scores=scores)
+    base.learn_many(rows[:3], [1.0, 0.0, 1.0], scores=scores[:3])
+    first, second = base.clone(), base.clone()
+    first.restore(base.state())
+    second.restore(base.state())
+    first.learn_many(rows[[0, 3]], [0.0, 1.0], scores=scores[[0, 3]])
+    second.learn_many(rows[[0, 3, 4]], [0.0, 0.0, 1.0], scores=scores[[0, 3, 4]])
+    first.merge([second], base=base)
+    assert isinstance(first.belief, eb.belief.Spectral)
+    found = first.belief.repeats
+    keys = repeats._digests(first.lift_vectors(rows, scores)).tolist()
+    places = [found._find(key) for key in keys]
+    assert places[5] is None
+    remembered = [(float(found.counts[place]), float(found.means[place])) for place in places[:5]]
+    expected = [(3.0, 1.0 / 3.0), (1.0, 0.0), (1.0, 1.0), (2.0, 0.5), (1.0, 1.0)]
+    np.testing.assert_allclose(remembered, expected)
+
+
 def asked_again(policy):
     """Ask a few questions again and again, each with rewards of its own, and return how well it follows the score."""
     rng = np.random.default_rng(2)

@@ -6,7 +6,7 @@ from tests.checks.play import assert_same, decision_sets, play
 from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.testing.play import assert_refused
 
-REFUSING = {"Sketched", "MixtureSet", "FixedModel"}
+REFUSING = {"Sketched", "Screened", "FixedModel"}
 TURN = np.linalg.qr(np.random.default_rng(4).standard_normal((6, 6)))[0][:, :5]
 
 

@@ -14,6 +14,7 @@ POLICIES = {
     "LinTS": eb.LinTS(noise=0.5, seed=0),
     "EpsilonGreedy": eb.EpsilonGreedy(epsilon=0.5, seed=0),
     "SquareCB": eb.SquareCB(seed=0),
+    "Guarded": eb.Guarded(eb.EigenUCB(center="none", seed=0), noise=0.5, theta_bound=1.0),
 }
 
 

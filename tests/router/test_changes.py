@@ -35,14 +35,13 @@ def test_a_model_without_noise_gives_no_alarm():
     assert all(detector.note(0, 0.0, number) is None for number in range(50))
 
 
-def test_answers_keep_their_order_and_their_latest():
-    answers = Answers(capacity=3)
-    for number in range(6):
-        answers.add(np.full(2, float(number)), number % 2, number / 10, float(number))
+def test_answers_keep_their_order_their_latest_and_some_of_each_model():
+    answers = Answers(capacity=30)
+    for number in range(60):
+        answers.add(np.full(2, float(number)), 1 if number in (5, 55) else 0, number / 10, float(number))
     assert answers.full
     answers.trim()
-    assert answers.vectors[:, 0].tolist() == [3.0, 4.0, 5.0]
-    assert answers.models == [1, 0, 1]
+    assert answers.vectors[:, 0].tolist() == [5.0, *range(30, 60)]
+    assert answers.of(1).tolist() == [0, 26]
     answers.scale_costs(1, 10.0)
-    assert answers.costs == [30.0, 4.0, 50.0]
-    assert answers.of(0).tolist() == [1]
+    assert [answers.costs[row] for row in (0, 1, 26)] == [50.0, 30.0, 550.0]

@@ -9,7 +9,8 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.router import Model, Router
 from eigenbandits.router.basis import Basis, decision_set
-from eigenbandits.router.learner import RESERVE
+from eigenbandits.router.costs import ModelCosts
+from eigenbandits.router.learner import HORIZON, RESERVE
 
 
 def rows_by_hand(row, count):
@@ -31,31 +32,30 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
     mean = prompts.mean(axis=0)
     plain: Any = eb.EigenUCB(width=2.0, seed=0)
     if budget:
-        plain = eb.Budgeted(plain, (1.0 - RESERVE) * budget)
+        plain = eb.Budgeted(plain, (1.0 - RESERVE) * budget, horizon=HORIZON, strict=True)
     theta = rng.standard_normal((3, 6))
-    prices = [0.1, 0.5, 1.0]
-    same = 0
+    prices, costs = [0.1, 0.5, 1.0], ModelCosts(3, 6)
+    # Which of three equal models is tried first, rounding decides: so models are paired as they come.
+    pairs = set()
     # Up to the 64th prompt, when the router finds its directions anew.
-    for number in range(23):
+    for _ in range(23):
         prompt = rng.standard_normal(5) * [3.0, 2.0, 1.0, 0.5, 0.2]
         row = np.append(prompt - mean, 1.0)
         reward = theta @ row + 0.1 * rng.standard_normal()
         route = router.route(prompt)
         place = "abc".index(route.model)
         actions = rows_by_hand(row, 3)
-        if budget and number:
-            paid = router._learner.paid
-            decision = plain.choose(actions, costs=[s / n if n else math.nan for n, s in paid])
-        else:
-            decision = plain.choose(actions)
-        same += decision.index == place
+        decision = plain.choose(actions, costs=costs.of(row)) if budget else plain.choose(actions)
+        pairs.add((place, decision.index))
         assert route.estimate == pytest.approx(decision.estimate, abs=1e-6)
         router.feedback(route.id, reward[place], prices[place])
         if budget:
             plain.learn(decision, reward[place], cost=prices[place])
+            costs.learn(row, decision.index, prices[place])
+            assert router.spent == pytest.approx(plain.spent)
         else:
             plain.learn(decision, reward[place])
-    assert same == 23
+    assert len(pairs) == 3
 
 
 def world(router, rounds, quality, cost, rng, dim=20):

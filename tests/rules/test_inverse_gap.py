@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import Ambient, Both, MixtureSet, Projected
+from eigenbandits.belief import Ambient, Both, Projected, Screened
 from eigenbandits.belief.fixed import FixedModel
 from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import InverseGap, RandomizedOptimism
@@ -125,8 +125,8 @@ def test_certified_bounds_hold_on_both_sides():
         decision = policy.choose(rng.standard_normal((5, 4)) * [1.0, 1.0, 0.1, 0.1])
         policy.learn(decision, float(decision.action @ theta) + 0.1 * rng.standard_normal())
     actions = rng.standard_normal((9, 4))
-    assert isinstance(policy.belief, MixtureSet)
-    assert len(policy.belief.radii()) == 2
+    assert isinstance(policy.belief, Screened)
+    assert len(policy.belief.proved.radii()) == 2
     one, other = policy.belief.view(actions), policy.belief.view(-actions)
     np.testing.assert_allclose(one.lowers(), -other.uppers(), rtol=1e-9, atol=1e-12)
     assert (one.lowers() <= actions @ theta).all()

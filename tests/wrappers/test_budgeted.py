@@ -32,7 +32,7 @@ def test_two_actions_are_mixed_as_the_linear_program_does(unit):
         earned += values[index]
     assert pacer.spent / 2000 == pytest.approx(2.0 * unit, abs=4.01 / 2000 * unit)
     assert earned / 2000 == pytest.approx(0.4, abs=0.81 / 2000)
-    assert pacer.current == pytest.approx(0.2 / unit)
+    assert pacer.steady == pytest.approx(0.2 / unit)
 
 
 def test_what_buys_nothing_is_not_bought():
@@ -274,35 +274,54 @@ def test_the_study_reads_answers_and_reports_every_level(tmp_path):
         study.prepare(tmp_path / "nowhere", vectors, tmp_path / "answers.npz")
 
 
-def test_no_decisions_in_a_row_cost_more_than_the_limit():
+@pytest.mark.parametrize("strict", [False, True])
+def test_stretches_of_decisions_cost_at_most_two_horizons_more_than_their_budgets(strict):
+    """At every start and of every length; a strict pacer even where an action costs more than that, here 12 budgets."""
     rng = np.random.default_rng(4)
-    most = {}
-    for limit in (None, 11.0):
-        policy = eb.Budgeted(eb.EigenUCB(seed=0), 0.5, limit=limit, window=20)
-        paid = []
-        for row in range(300):
-            # Nothing dear is offered in the first half, so that credit is saved.
-            decision = policy.choose(np.eye(2), costs=[0.1, 0.1 if row < 150 else 2.0])
-            policy.learn(decision, rng.random() + decision.index, cost=[0.1, 0.1 if row < 150 else 2.0][decision.index])
-            paid.append(decision.cost)
-        totals = np.cumsum([0.0, *paid])
-        most[limit] = (totals[20:] - totals[:-20]).max()
-        assert policy.spent == pytest.approx(totals[-1])
-    assert most[11.0] <= 11.0 + 1e-9 < most[None]
+    pacer, paid = Pacer(0.5, horizon=5, strict=strict), []
+    for row in range(600):
+        # Nothing expensive is offered in the first third, so that as much is saved as may be.
+        dear = 0.1 if row < 200 else float(rng.uniform(1.0, 6.0))
+        costs, values = np.array([0.1, dear]), np.array([0.0, float(rng.random())])
+        priced = values - pacer.price(values[costs <= pacer.ceiling], costs[costs <= pacer.ceiling]) * costs
+        priced[costs > pacer.affordable] = -np.inf
+        index = int(priced.argmax())
+        pacer.commit(costs[index], costs.max())
+        paid.append(costs[index])
+    over = np.cumsum([0.0, *(np.array(paid) - 0.5)])
+    most = float((over[:, None] - over[None, :])[np.tril_indices(len(over))].max())
+    allowed = 2 * 5 * 0.5
+    # What is not strict saves for the 6.0, half of it before and half of it after.
+    assert most <= (allowed if strict else 6.0 + 3.0) + 1e-9
+    assert most > 0.5 * allowed
+    assert max(paid) <= allowed or not strict
 
 
-def test_a_pacer_orders_its_steps_as_a_sort_would():
+def test_what_the_budget_can_never_pay_for_does_not_raise_the_price():
+    """With an action of 50 budgets that nobody may choose, the others are chosen as without it."""
+    plain, crowded = (eb.Budgeted(eb.LinUCB(), 1.0, horizon=5, strict=True) for _ in range(2))
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        costs, reward = [0.1, float(rng.uniform(1.0, 3.0)), 50.0], float(rng.random())
+        one = plain.choose(np.eye(3), allowed=[0, 1], costs=costs)
+        other = crowded.choose(np.eye(3), costs=costs)
+        assert one.index == other.index
+        for policy, decision in ((plain, one), (crowded, other)):
+            policy.learn(decision, reward + decision.index)
+    assert plain.spent == crowded.spent > 250.0
+
+
+def test_a_pacer_goes_on_from_its_state():
     rng = np.random.default_rng(5)
     pacer = Pacer(0.3)
     for row in range(600):
         count = int(rng.integers(1, 6))
-        # Few different numbers, so that slopes are often equal.
-        pacer.price(rng.integers(0, 4, count) / 4, rng.integers(0, 4, count) / 4)
-        pacer.commit(float(rng.random()), 1.0)
+        values, costs = rng.integers(0, 4, count) / 4, rng.integers(0, 4, count) / 4
         if row == 400:
-            state, pacer = pacer.state(), Pacer(0.3)
-            pacer.restore(state)
-    slopes, rises = pacer.slopes[pacer.slopes > 0.0], pacer.rises[pacer.slopes > 0.0]
-    order = np.argsort(-slopes, kind="stable")
-    assert [-step[0] for step in pacer._order] == slopes[order].tolist()
-    assert pacer._rises_in_order[: len(order)].tolist() == rises[order].tolist()
+            state, copy = pacer.state(), Pacer(0.3)
+            copy.restore(state)
+        price = pacer.price(values, costs)
+        pacer.commit(float(costs[0]), 1.0)
+        if row >= 400:
+            assert copy.price(values, costs) == price
+            copy.commit(float(costs[0]), 1.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eigenbandits.algorithms.base import Centered, Floored, Optimistic, Parts
-from eigenbandits.belief import Belief, MixtureSet, Spectral
+from eigenbandits.belief import Belief, Screened, Spectral
 from eigenbandits.belief.memories import HALF_LIVES, remembering
 from eigenbandits.policy.scoring import Prior
 from eigenbandits.rules import Thompson
 from eigenbandits.rules.floor import floored
-from eigenbandits.subspace import PCA, Spectrum
+from eigenbandits.subspace import BoundedSpectrum, Spectrum
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -52,8 +52,8 @@ class EigenUCB(Optimistic, _Eigen):
         (K,) of actions (K, d). Scores that come with the actions are given to `choose` instead
         (docs/howto/scores.md). A function cannot be saved to a file.
     certified
-        Choose by a confidence set that is proved to hold for all rounds at once, instead of by the posterior. This
-        needs `noise` and `theta_bound`, and costs regret (docs/certified.md).
+        Choose only among actions whose regret is bounded by a confidence set that is proved to hold for all rounds at
+        once. This needs `noise` and `theta_bound` (docs/certified.md).
     theta_bound, delta
         For `certified`: S ≥ ‖θ*‖ (intercept included where actions are centered), and δ, the probability that the set
         may fail, ever.
@@ -82,12 +82,13 @@ class EigenUCB(Optimistic, _Eigen):
     delta: float = 0.01
 
     def parts(self) -> Parts:
-        """Return PCA or the spectrum, the posterior or a certified set, and a form of optimism."""
+        """Return the spectrum, the posterior, screened by a certified set or not, and a form of optimism."""
         if not self.certified:
             return *self.spectral(), self.optimism()
         if self.noise is None or self.theta_bound is None:
             raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
-        return PCA(), MixtureSet(self.noise, self.theta_bound, self.delta), self.optimism()
+        belief = Screened(self.noise, self.theta_bound, self.delta, self.width)
+        return BoundedSpectrum(), belief, self.optimism()
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -3,6 +3,7 @@
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, View
 from eigenbandits.belief.certified.mixture_set import MixtureSet
+from eigenbandits.belief.certified.screened import Screened
 from eigenbandits.belief.intersection import Both
 from eigenbandits.belief.memories import Memories
 from eigenbandits.belief.projected import Projected
@@ -18,6 +19,7 @@ __all__ = [
     "MixtureSet",
     "Models",
     "Projected",
+    "Screened",
     "Sketched",
     "Spectral",
     "View",

@@ -27,6 +27,7 @@ SECTIONS = {
         "serve": "Run the decision service.",
         "decide-server": "Run one of several deciders of a service.",
         "learner": "Run the learner of several deciders.",
+        "import-log": "Let a policy of the service learn from a log.",
         "keys": "Create, list and revoke keys of the decision service.",
         "router": "Run a gateway for language models, or measure it.",
         "mcp": "Offer the decision service to agents, as MCP tools.",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
-from eigenbandits.belief.base import Finding
+from eigenbandits.belief.base import Finding, Rows
 from eigenbandits.policy import lists
 from eigenbandits.policy.decision import Decision
 from eigenbandits.policy.layout import Layout
@@ -52,6 +52,11 @@ class Chooser(Layout):
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
+        self._expect([array], [kept])
+        return self._choose(array, kept, ranks, observe)
+
+    def _choose(self, array: Array, kept: Rows | None, ranks: Array | None, observe: bool) -> Decision:
+        """Choose one of the rows that may be chosen; everything has been checked."""
         lifted, belief = self._show(array, ranks, observe), self.belief
         # From here on, the allowed rows are the decision set: the belief and the rule see no others.
         rows = lifted if kept is None else lifted[kept]
@@ -106,6 +111,7 @@ class Chooser(Layout):
             return []
         if not any(shown):
             self._refuse_unseen()
+        self._expect(arrays, kept)
         if self.scoring.used is None:
             self._settle(arrays[0], ranks[0])
         lifted, centers = zip(*map(self.lift, arrays, ranks), strict=True)
@@ -233,7 +239,9 @@ class Chooser(Layout):
         """Return the actions, the actions lifted, and the choice that would be made now, with its estimate."""
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
-        lifted = self._show(array, self.scoring.read(array, scores), observe=False)
+        ranks = self.scoring.read(array, scores)
+        self._expect([array], [kept])
+        lifted = self._show(array, ranks, observe=False)
         rows = lifted if kept is None else lifted[kept]
         before, view = self.rule.state(), self.belief.view(rows)
         choice = self.rule.choose(view, len(rows), rng)
@@ -242,6 +250,9 @@ class Chooser(Layout):
         if kept is not None:
             choice.spread(kept, len(array))
         return array, lifted, choice, estimate
+
+    def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
+        """Prepare for a choice in each of these sets, among the rows kept; may refuse: nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()

@@ -11,6 +11,8 @@ from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
 CAPACITY = 4096
+# Answers of each model that are always kept.
+FEWEST = 16
 
 
 class Answers(Component):
@@ -65,9 +67,12 @@ class Answers(Component):
         return len(self) >= 2 * self.capacity
 
     def trim(self) -> None:
-        """Keep the latest answers only."""
+        """Keep the latest answers only, and the last few of each model: what is asked rarely must not be unknown."""
         if len(self) > self.capacity:
-            self.keep(np.arange(len(self) - self.capacity, len(self)))
+            kept = np.arange(len(self)) >= len(self) - self.capacity
+            for model in set(self.models):
+                kept[self.of(model)[-FEWEST:]] = True
+            self.keep(np.flatnonzero(kept))
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Keep only these answers."""

@@ -45,7 +45,7 @@ class Basis(Component):
     _state_names: ClassVar[tuple[str, ...]] = (
         "seen",
         "next",
-        "mean",
+        "offset",
         "directions",
         "dim",
         "waiting",
@@ -59,7 +59,8 @@ class Basis(Component):
         self.dim = 0
         self.seen = 0
         self.next = FIRST
-        self.mean: Array = np.zeros(0)
+        # The coordinates of the prompts' mean.
+        self.offset: Array = np.zeros(0)
         self.directions: Array = np.zeros((0, 0))
         self.waiting: Array = np.zeros((0, 0))
         self.filled = 0
@@ -79,7 +80,7 @@ class Basis(Component):
         self.dim = dim
         self.subspace = PCA(rank=min(self.rank, dim))
         self.subspace.start(dim, 0.0, True)
-        self.mean, self.directions = np.zeros(dim), np.zeros((dim, 0))
+        self.offset, self.directions = np.zeros(0), np.zeros((dim, 0))
         self.waiting = np.zeros((WAITING, dim))
 
     def observe(self, vectors: Array) -> None:
@@ -111,19 +112,23 @@ class Basis(Component):
         frame = self.subspace.frame()
         assert frame is not None
         assert self.subspace.mean is not None
-        self.mean, self.directions = self.subspace.mean.copy(), np.ascontiguousarray(frame.directions[:, :count])
+        self.directions = np.asfortranarray(frame.directions[:, :count])
+        self.offset = self.subspace.mean @ self.directions
         return True
 
     def read(self, vectors: Array) -> Array:
         """Return the coordinates of prompts (n, d), and a 1: (n, size)."""
-        rows = np.ones((len(vectors), self.size))
-        rows[:, :-1] = (vectors - self.mean) @ self.directions
+        rows = np.empty((len(vectors), self.size))
+        np.subtract(vectors @ self.directions, self.offset, out=rows[:, :-1])
+        rows[:, -1] = 1.0
         return rows
 
     def restore(self, state: dict[str, object]) -> None:
         """Take back what `state` gave."""
         self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
         super().restore(state)
+        # In the layout that `refresh` gives it, on which the rounding of products depends.
+        self.directions = np.asfortranarray(self.directions)
 
 
 def blocks(rows: Array, places: NDArray[np.intp], count: int) -> Array:

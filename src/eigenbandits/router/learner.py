@@ -14,6 +14,7 @@ from eigenbandits.policy import Decision, files
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
 from eigenbandits.router.changes import ChangeDetector
+from eigenbandits.router.costs import ModelCosts
 from eigenbandits.wrappers.budgeted import Budgeted
 
 Array = NDArray[np.float64]
@@ -23,23 +24,17 @@ WIDTH = 2.0
 # Half-life of answers: what has not been tried for long is worth trying again. Judgment, not calibrated: after some
 # thousands of requests little should be left of an answer, and hundreds are needed to tell good models apart.
 MEMORY = 1024.0
-# The part of the budget that is held back: over a stretch of requests the spend ends a few dear answers above or below
-# what it aims at, which is 1 % of 2,000 requests where an answer costs 20 budgets.
-RESERVE = 0.01
-# No `WINDOW` requests in a row may cost more than the budget plus this part of it, as far as costs can be predicted.
-# 0.5 % of 2,048 requests and the reserve are 30 budgets together: room for one answer that costs 20 of them.
-WINDOW, OVER = 2048, 0.005
-# While fewer answers of a model have been paid for, it is taken to cost their mean: the estimate by prompt would make
-# what has hardly been tried look cheap, and one answer of a dear model may cost hundreds of budgets. The mean of 16
-# costs that vary by as much as their mean is known to 1/√16 = 25 %, which is enough to tell prices apart that differ
-# by factors; that 25 % is enough is judgment.
-FEW = 16
-# Answers whose prompts show a new policy where prompts lie.
+# The part of the budget that is held back, and decisions in which the spend returns to it: n requests in a row cost at
+# most (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, which for 2,000 of them or more is at
+# most 0.5 % above the budget.
+RESERVE, HORIZON = 0.01, 15
+# Prompts that show a new policy where prompts lie: enough for a spectrum of some dozens of directions, after which
+# the basis alone follows the prompts.
 SHOWN = 512
 # A model that starts from its family starts from so many of its answers.
 INHERITED = 16
 # What is saved: parts with a state of their own, and plain values.
-_PARTS, _COUNTS = ("basis", "answers", "detector"), ("count", "paid", "changes", "epoch")
+_PARTS, _COUNTS = ("basis", "answers", "detector", "costs"), ("count", "changes", "epoch", "shown")
 
 
 class Learner:
@@ -65,11 +60,12 @@ class Learner:
         self.count, self.budget = count, budget
         self.width, self.memory, self.seed = width, memory, seed
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
+        self.costs = ModelCosts(count, self.basis.size)
         self.changes = 0
-        # For each model, how many answers were paid for, and what they have cost together.
-        self.paid = [[0, 0.0] for _ in range(count)]
         # Raised whenever the policy is made anew: decisions made before can only be learned as vectors.
         self.epoch = 0
+        # Prompts that the policy has been shown.
+        self.shown = 0
         self.policy: EigenUCB | Budgeted = self._new_policy()
 
     def observe(self, vectors: Array) -> None:
@@ -80,13 +76,13 @@ class Learner:
 
     def choose(self, vector: Array, allowed: list[int] | None) -> Decision:
         """Choose a model for a prompt (d,) that was observed; what was never tried looks cheap, and so is tried."""
-        actions = decision_set(self.basis.read(vector[None])[0], self.count)
+        row = self.basis.read(vector[None])[0]
+        actions = decision_set(row, self.count)
+        observe = self.shown < SHOWN
+        self.shown += observe
         if isinstance(self.policy, Budgeted):
-            costs = None
-            if any(0 < count < FEW for count, _ in self.paid):
-                costs = [total / count if 0 < count < FEW else math.nan for count, total in self.paid]
-            return self.policy.choose(actions, allowed=allowed, costs=costs)
-        return self.policy.choose(actions, allowed=allowed)
+            return self.policy.choose(actions, observe, allowed=allowed, costs=self.costs.of(row))
+        return self.policy.choose(actions, observe, allowed=allowed)
 
     def learn(
         self, decision: Decision | None, vector: Array, place: int, reward: float, cost: float, expected: float
@@ -105,17 +101,18 @@ class Learner:
             What it was expected to cost.
         """
         paid = None if math.isnan(cost) else cost
+        action = self._action(vector, place) if decision is None else decision.action
+        known = action if decision is None else decision
         if isinstance(self.policy, Budgeted):
-            known = self._action(vector, place) if decision is None else decision
             self.policy.learn(known, reward, cost=paid)
-            if decision is None and paid is not None:
-                self.policy.pacer.settle(expected, paid)
+            if paid is not None:
+                size = self.basis.size
+                self.costs.learn(action[place * size : (place + 1) * size], place, paid)
+                if decision is None:
+                    self.policy.pacer.settle(expected, paid)
         else:
-            self.policy.learn(self._action(vector, place) if decision is None else decision, reward)
+            self.policy.learn(known, reward)
         self.answers.add(vector, place, reward, cost)
-        if paid is not None:
-            self.paid[place][0] += 1
-            self.paid[place][1] += paid
         if self.answers.full:
             self.answers.trim()
             self.detector.reset()
@@ -165,17 +162,21 @@ class Learner:
         if isinstance(self.policy, Budgeted) and isinstance(old, Budgeted):
             self.policy.pacer.restore(old.pacer.state())
         self.epoch += 1
+        self.shown = 0
         self.detector.reset()
         self.answers.trim()
-        self._count_paid()
+        self.costs = ModelCosts(self.count, self.basis.size)
         if not len(self.answers):
             return
         rows = self.basis.read(self.answers.vectors.astype(np.float64))
         for row in rows[-SHOWN:]:
             self.policy.observe(decision_set(row, self.count))
-        actions = blocks(rows, np.array(self.answers.models, dtype=np.intp), self.count)
+        self.shown = min(len(rows), SHOWN)
+        places, costs = np.array(self.answers.models, dtype=np.intp), np.array(self.answers.costs)
+        actions = blocks(rows, places, self.count)
         if isinstance(self.policy, Budgeted):
-            self.policy.learn_many(actions, self.answers.rewards, self.answers.costs)
+            self.policy.learn_many(actions, self.answers.rewards, costs)
+            self.costs.learn_many(rows, places, costs)
         else:
             self.policy.learn_many(actions, self.answers.rewards)
 
@@ -191,25 +192,19 @@ class Learner:
         if not isinstance(policy, EigenUCB | Budgeted):
             raise TypeError("its policy is of another kind")
         state = decode(packed, arrays)
-        for name in _PARTS:
-            getattr(self, name).restore(state[name])
         for name in _COUNTS:
             setattr(self, name, state[name])
+        self.costs = ModelCosts(self.count, 0)
+        for name in _PARTS:
+            getattr(self, name).restore(state[name])
+        self.costs.size = self.basis.size
         self.policy = policy
-
-    def _count_paid(self) -> None:
-        self.paid = [[0, 0.0] for _ in range(self.count)]
-        for place, cost in zip(self.answers.models, self.answers.costs, strict=True):
-            if not math.isnan(cost):
-                self.paid[place][0] += 1
-                self.paid[place][1] += cost
 
     def _new_policy(self) -> EigenUCB | Budgeted:
         policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)
         if self.budget is None:
             return policy
-        most = (1.0 + OVER) * WINDOW * self.budget
-        return Budgeted(policy, (1.0 - RESERVE) * self.budget, limit=most, window=WINDOW)
+        return Budgeted(policy, (1.0 - RESERVE) * self.budget, horizon=HORIZON, strict=True)
 
     def _action(self, vector: Array, place: int) -> Array:
         action: Array = blocks(self.basis.read(vector[None]), np.array([place]), self.count)[0]

@@ -6,21 +6,21 @@ from eigenbandits.extras import need
 from eigenbandits.serve.settings import Settings
 
 if TYPE_CHECKING:
-    from eigenbandits.serve.client import Client
+    from eigenbandits.serve.client import AsyncClient, Client
     from eigenbandits.serve.server import Server, running
 
-__all__ = ["Client", "Server", "Settings", "running"]
+__all__ = ["AsyncClient", "Client", "Server", "Settings", "running"]
 
 
 _PACKAGES = ("starlette", "pydantic", "orjson", "prometheus_client", "threadpoolctl", "uvicorn")
 
 
 def __getattr__(name: str) -> Any:
-    """Load the server and the client only on demand: the settings need neither."""
-    if name == "Client":
-        from eigenbandits.serve.client import Client
+    """Load the server and the clients only on demand: the settings need neither."""
+    if name in ("AsyncClient", "Client"):
+        from eigenbandits.serve import client
 
-        return Client
+        return getattr(client, name)
     if name in ("Server", "running"):
         need("serve", *_PACKAGES, what="The service")
         from eigenbandits.serve import server

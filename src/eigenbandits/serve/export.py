@@ -35,6 +35,7 @@ _MORE = [
     ("decided_at", pa.float64()),
     ("rewarded_at", pa.float64()),
     ("status", pa.string()),
+    ("cost", pa.float64()),
 ]
 _STATUS = {GIVEN: "rewarded", DEFAULT: "default", EXPIRED: "expired"}
 
@@ -96,7 +97,16 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
                 likely = 1.0 if row.propensity is None else row.propensity
                 set_ = (offered.query, items, offered.version or None)
                 rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
-                more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, row.arm)
+                more = (
+                    row.decision,
+                    row.item,
+                    row.round,
+                    row.decided_at,
+                    rewarded_at,
+                    status,
+                    _cost(row, end),
+                    row.arm,
+                )
                 rows.append((*set_, row.index, reward, likely, *more))
             table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
             writer.write_table(pa.table(table, schema=schema))
@@ -146,10 +156,16 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
             likely = 1.0 if row.propensity is None else row.propensity
             log = (list(actions), 0 if pruned else row.index, reward, likely)
             rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
-            rows.append((*log, row.decision, row.item, row.round, row.decided_at, rewarded_at, status))
+            more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, _cost(row, end))
+            rows.append((*log, *more))
             numbers += actions.size
         if numbers > _AT_ONCE:
             yield rows
             rows, numbers = [], 0
     if rows:
         yield rows
+
+
+def _cost(row: DecisionRow, end: RewardRow | None) -> float | None:
+    """Return what was paid or, where nobody has said, what was expected."""
+    return row.cost if end is None or end.cost is None else end.cost

@@ -30,6 +30,8 @@ class ServedDecision:
         The optimistic (or sampled) value that won.
     propensity
         The probability of the choice, where the rule is randomized.
+    cost
+        What it costs, as sent or as expected, where the policy has a budget.
     """
 
     decision: str
@@ -39,6 +41,7 @@ class ServedDecision:
     estimate: float
     upper: float
     propensity: float | None
+    cost: float | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:

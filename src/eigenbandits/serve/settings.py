@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,8 @@ from eigenbandits.inputs import one_of
 
 PREFIX = "EIGENBANDITS_"
 _FOLDER = Path("eigenbandits-data")
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN = re.compile(r"0*[1-9][0-9]{0,8}[smhd]")
 
 
 def _option(default: Any, text: str, least: float | None = None) -> Any:
@@ -61,6 +65,9 @@ class Settings:
     snapshot_events: int = _option(20_000, "Decisions and rewards between two snapshots of a policy.", 1)
     snapshot_seconds: float = _option(300.0, "Seconds after which a changed policy gets a snapshot in any case.", 0.01)
     history_days: float = _option(7.0, "Days for which the history of rewards is kept.", 0)
+    keep: str = _option(
+        "", "How long decisions are kept after they have ended, such as 90d, 12h or 30m; empty keeps them for good."
+    )
     open_metrics: bool = _option(False, "Serve /metrics without a key.")
     log_level: str = _option("info", "debug, info, warning or error.")
 
@@ -76,7 +83,20 @@ class Settings:
             raise ValueError(f"port is {self.port}; expected at most 65535.")
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):
             raise ValueError("database is neither empty nor a postgresql:// address; expected one of the two.")
+        if self.keep and _SPAN.fullmatch(self.keep) is None:
+            raise ValueError(f"keep is {self.keep!r}; expected a number and a unit, such as 90d, 12h, 30m or 45s.")
         one_of(self.log_level, "log_level", ("debug", "info", "warning", "error"))
+
+    @property
+    def keep_seconds(self) -> float:
+        """How long decisions are kept, in seconds.
+
+        Examples
+        --------
+        >>> Settings(keep="90d").keep_seconds, Settings().keep_seconds
+        (7776000.0, inf)
+        """
+        return math.inf if not self.keep else float(self.keep[:-1]) * _UNITS[self.keep[-1]]
 
     @property
     def loopback(self) -> bool:

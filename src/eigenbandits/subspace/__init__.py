@@ -3,8 +3,8 @@
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.fixed import Known, RandomProjection
 from eigenbandits.subspace.pca import PCA
-from eigenbandits.subspace.spectrum import Spectrum
+from eigenbandits.subspace.spectrum import BoundedSpectrum, Spectrum
 from eigenbandits.subspace.streaming import Streaming
 from eigenbandits.subspace.whole import Whole
 
-__all__ = ["PCA", "Frame", "Known", "RandomProjection", "Spectrum", "Streaming", "Subspace", "Whole"]
+__all__ = ["PCA", "BoundedSpectrum", "Frame", "Known", "RandomProjection", "Spectrum", "Streaming", "Subspace", "Whole"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -34,6 +34,13 @@ class Frame:
     version: int = 0
     spectrum: Array | None = field(default=None, repr=False)
     rank: int = 1
+
+    @cached_property
+    def leading(self) -> Frame:
+        """The frame of the directions that stand out of the noise."""
+        if self.rank == self.directions.shape[1]:
+            return self
+        return replace(self, directions=self.directions[:, : self.rank])
 
     @property
     def size(self) -> int:

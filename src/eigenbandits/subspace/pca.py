@@ -199,7 +199,7 @@ class PCA(Subspace):
         self.centered = any(replica.part.centered for replica in replicas)
         known = next((one.part for one in replicas if one.part.directions is not None), self)
         self.block = known.block
-        self._merge_counts(replicas, known.directions, known.mean)
+        self._merge_counts(replicas, known.leading, known.mean)
         if self.added:
             # From wherever the replicas were, and there may be nobody to refresh it soon.
             self._find(_MERGING_STEPS)
@@ -224,14 +224,14 @@ class PCA(Subspace):
         if len(vectors) > BLOCK:
             # A catalogue is many batches, all of whose vectors are looked at; of a large set some are.
             for part in np.array_split(vectors, 16) if len(vectors) > 16 * BLOCK else (vectors,):
-                self.effective.add_batch(part, self.directions, self.mean)
+                self.effective.add_batch(part, self.leading, self.mean)
         if is_sampled(self.sets):
-            self.effective.add_set(vectors, self.added, self.directions, self.mean)
+            self.effective.add_set(vectors, self.added, self.leading, self.mean)
 
     def _end_batch(self) -> None:
         """Compare the vectors that wait to be added with those before them, as one batch, and add them."""
         if self.moment.fill:
-            self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.directions, self.mean)
+            self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.leading, self.mean)
             self.moment.flush()
 
     def _worth_adding(self, actions: Array) -> Array:
@@ -246,6 +246,11 @@ class PCA(Subspace):
             return actions
         stride = min(STRIDE, count // FEWEST)
         return actions[self.sets % stride :: stride]
+
+    @property
+    def leading(self) -> Array | None:
+        """The directions that the error is about: all that were found."""
+        return self.directions
 
     @property
     def independent(self) -> float:
@@ -295,12 +300,16 @@ class PCA(Subspace):
             top = eigen.tracked(self._times, trace, count, guess, self._choose_rank, steps or self.steps)
             self.block = top.vectors
         self.spectrum, self.residual = top.spectrum, top.residual
-        self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
+        self._keep(top)
         self.effective.follow(self.spectrum, top.rank)
         self.refreshed_at, self.refreshed_set = self.added, self.sets
         self.error = self._error()
         self.version += 1
         self._frame = None
+
+    def _keep(self, top: eigen.Top) -> None:
+        """Keep the directions of the subspace."""
+        self.directions = np.ascontiguousarray(top.vectors[:, : top.rank])
 
     def _times(self, columns: Array) -> Array:
         """Return the second moment, or the covariance, times a block."""
@@ -326,8 +335,8 @@ class PCA(Subspace):
         return fresh
 
     def _error(self) -> float:
-        assert self.spectrum is not None and self.directions is not None
-        dim, rank = self.directions.shape
+        assert self.leading is not None
+        dim, rank = self.leading.shape
         if self.projection_error == "estimated":
             return min(1.0, self.estimate() + self.residual)
         if isinstance(self.projection_error, str):
@@ -339,9 +348,9 @@ class PCA(Subspace):
 
     def estimate(self, safety: float = SAFETY) -> float:
         """Return the estimated ‖P̂ − P‖₂ of a frame just found, without the numerical error of its eigenvectors."""
-        assert self.spectrum is not None and self.directions is not None
+        assert self.spectrum is not None and self.leading is not None
         inflation, largest = self.effective.doubt(self.added, self.sets, self.centered)
-        return estimated_error(self.spectrum, self.directions.shape[1], self.added / inflation, safety, largest)
+        return estimated_error(self.spectrum, self.leading.shape[1], self.added / inflation, safety, largest)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the rank, the spectrum and the bound on the projection error."""

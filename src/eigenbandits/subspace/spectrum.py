@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, merging
 from eigenbandits.merging import Replica
+from eigenbandits.subspace import eigen
 from eigenbandits.subspace.pca import BLOCK, FEWEST, PCA
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
@@ -121,3 +122,62 @@ class Spectrum(PCA):
             found["rank"] = bulk_edge_rank(self.spectrum, self.refreshed_at)
             found["noise_edge"] = bulk_edge(self.spectrum, self.refreshed_at)
         return found
+
+
+class BoundedSpectrum(Spectrum):
+    """The whole spectrum, with an estimated bound on the error of the directions that stand out of the noise.
+
+    For beliefs that weigh all directions and also assume that θ* lies in the leading ones (`Frame.leading`).
+
+    Parameters
+    ----------
+    growth
+        As for `Spectrum`.
+    """
+
+    _state_names: ClassVar[tuple[str, ...]] = (*Spectrum._state_names, "rank_found")
+
+    def __init__(self, growth: float = 0.1) -> None:
+        super().__init__(growth)
+        self.projection_error = "estimated"
+        # How many stood out when the directions were found.
+        self.rank_found = 1
+
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"growth": self.growth}
+
+    @property
+    def leading(self) -> Array | None:
+        """The directions that stood out."""
+        return None if self.directions is None else self.directions[:, : self.rank_found]
+
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the second moments; how many directions stand out is found again with the directions."""
+        super().merge(replicas)
+
+    def _count(self, vectors: Array) -> None:
+        PCA._count(self, vectors)
+
+    def _end_batch(self) -> None:
+        PCA._end_batch(self)
+
+    def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
+        PCA._merge_counts(self, replicas, directions, mean)
+
+    def _choose_rank(self, spectrum: Array) -> int:
+        return PCA._choose_rank(self, spectrum)
+
+    def _rank_found(self) -> int:
+        return self.rank_found
+
+    def _keep(self, top: eigen.Top) -> None:
+        """Keep all directions that are known, and how many of them stand out."""
+        size, dim = top.vectors.shape[1], top.vectors.shape[0]
+        self.directions = np.ascontiguousarray(top.vectors if size == dim else top.vectors[:, :-1])
+        self.rank_found = top.rank
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the same as PCA, for the directions that stand out."""
+        found = PCA.diagnostics(self)
+        return found if self.directions is None else found | {"rank": self.rank_found}

@@ -17,7 +17,7 @@ from eigenbandits.policy import Decision, Diagnostics, Policy
 from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.base import Choice
 from eigenbandits.rules.paced import Paced
-from eigenbandits.rules.pacer import Pacer
+from eigenbandits.rules.pacer import HORIZON, Pacer
 
 Array = NDArray[np.float64]
 
@@ -69,13 +69,12 @@ class Budgeted(Policy):
     ceiling
         The most that a decision may cost, or None. An action whose known or predicted cost is higher is never chosen.
     horizon
-        Decisions within which the spend returns to the budget. A short horizon tracks the budget more closely; a long
-        one chooses better.
-    limit
-        What `window` decisions in a row may cost together, or None: an action that is expected to exceed it has to
-        wait, unless it is the cheapest.
-    window
-        The number of decisions that `limit` is about.
+        Decisions within which the spend returns to the budget: as far as costs can be predicted, n decisions in a row
+        cost at most n + 2 · `horizon` budgets. A short horizon tracks the budget more closely; a long one chooses
+        better.
+    strict
+        Whether this holds even if an action costs more than 2 · `horizon` budgets: it is then never chosen, unless it
+        is the cheapest. If not, such an action is saved for.
 
     Examples
     --------
@@ -95,9 +94,8 @@ class Budgeted(Policy):
         budget: float,
         *,
         ceiling: float | None = None,
-        horizon: int = 50,
-        limit: float | None = None,
-        window: int = 2048,
+        horizon: int = HORIZON,
+        strict: bool = False,
     ) -> None:
         if not isinstance(policy, Policy) or isinstance(policy, Budgeted):
             raise ValueError(f"policy is a {type(policy).__name__}; expected a policy without a budget.")
@@ -109,8 +107,8 @@ class Budgeted(Policy):
         self.policy = policy
         self.budget = inputs.size(budget, "budget")
         self.ceiling = None if ceiling is None else inputs.size(ceiling, "ceiling")
-        self.horizon, self.limit, self.window = horizon, limit, window
-        self.pacer = Pacer(self.budget, horizon, limit, window)
+        self.horizon, self.strict = horizon, strict
+        self.pacer = Pacer(self.budget, horizon, strict)
         self.costs = CostEstimate(policy.belief.evidence)
         self.paced = Paced(policy.rule, self.pacer, self.costs, "uppers" in policy.belief.offers)
         self._adopt(policy)
@@ -141,11 +139,12 @@ class Budgeted(Policy):
         costs
             The cost of each action (K,); NaN for costs to be predicted, or None to predict them all.
         """
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
+        array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         known = None if costs is None else _as_costs(costs, len(array))
-        kept, self.paced.known = self._affordable(array, kept, known, scores)
-        decision = super().choose(array, observe, allowed=kept, scores=scores)
+        ranks = self.scoring.read(array, scores)
+        kept, self.paced.known = self._affordable(array, kept, known, ranks)
+        decision = self._choose(array, kept, ranks, observe)
         assert isinstance(decision, PricedDecision)
         return decision
 
@@ -169,10 +168,9 @@ class Budgeted(Policy):
             raise ValueError(f"costs has {len(given)} entries; expected {len(arrays)}, one for each decision set.")
         known = [None if one is None else _as_costs(one, len(a)) for one, a in zip(given, arrays, strict=True)]
         ranked = None if scores is None else list(scores)
-        self.scoring.read_many(arrays, ranked)  # refuses bad scores
         ahead: list[Array | None] = []
-        for place, (array, mine) in enumerate(zip(arrays, known, strict=True)):
-            kept[place], one = self._affordable(array, kept[place], mine, None if ranked is None else ranked[place])
+        for place, ranks in enumerate(self.scoring.read_many(arrays, ranked)):
+            kept[place], one = self._affordable(arrays[place], kept[place], known[place], ranks)
             ahead += one
         self.paced.known = ahead
         return super().choose_many(arrays, observe, allowed=kept, scores=ranked)
@@ -189,7 +187,7 @@ class Budgeted(Policy):
         array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         known = None if costs is None else _as_costs(costs, len(array))
-        kept, self.paced.known = self._affordable(array, kept, known, scores)
+        kept, self.paced.known = self._affordable(array, kept, known, self.scoring.read(array, scores))
         found = super().probabilities(array, allowed=kept, scores=scores)
         self.paced.expected.clear()
         return found
@@ -269,13 +267,13 @@ class Budgeted(Policy):
         self.costs.learn(rows, costs, self.costs.evidence.weight / (before + len(rows)))
 
     def _affordable(
-        self, array: Array, kept: NDArray[np.intp] | None, known: Array | None, scores: ArrayLike | None
+        self, array: Array, kept: NDArray[np.intp] | None, known: Array | None, ranks: Array | None
     ) -> tuple[NDArray[np.intp] | None, list[Array | None]]:
         """Return the rows that the ceiling allows, and the known costs of these rows."""
         if self.ceiling is not None:
             costs = np.zeros(len(array)) if known is None else np.nan_to_num(known)
             if self.scoring.used is not None:
-                costs, _ = self.costs.of(self.lift(array, self.scoring.read(array, scores))[0], known)
+                costs, _ = self.costs.of(self.lift(array, ranks)[0], known)
             rows = np.arange(len(array)) if kept is None else kept
             within = rows[costs[rows] <= self.ceiling]
             if not len(within):
@@ -309,6 +307,9 @@ def _as_cost(cost: Any) -> float:
 
 def _as_costs(costs: Any, count: int) -> Array:
     """Return a vector of costs, NaN where unknown."""
+    ready = type(costs) is np.ndarray and costs.shape == (count,) and costs.dtype == np.float64
+    if ready and costs.min() >= 0.0 and costs.max() <= inputs.LARGEST:
+        return np.asarray(costs)
     try:
         array = np.array(costs, dtype=np.float64)
     except (TypeError, ValueError):

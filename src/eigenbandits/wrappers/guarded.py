@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,8 +38,8 @@ class Guarded(Policy):
     baseline
         How you choose today: a row number (0 for the row that your system ranks first); a vector, which chooses the row
         with the highest inner product; an existing policy, which makes its most likely choice and from now on neither
-        observes nor learns; or a function that takes the rows (K, d) allowed and returns a row number. A policy whose
-        baseline is a function cannot be saved.
+        observes nor learns; or a function that takes the rows (K, d) allowed and returns a row number. A row number
+        counts only the rows allowed. A policy whose baseline is a function cannot be saved.
     alpha
         α in [0, 1], the share of the baseline's reward that may be put at risk. With 0 the policy departs from the
         baseline only where this provably loses nothing.
@@ -97,48 +97,6 @@ class Guarded(Policy):
         if self.dim is not None:
             self.guard.start(self.dim)
 
-    def choose(
-        self,
-        actions: ArrayLike,
-        observe: bool = True,
-        *,
-        allowed: ArrayLike | None = None,
-        scores: ArrayLike | None = None,
-    ) -> Decision:
-        """Choose as the policy does if that is safe, and otherwise as the baseline does.
-
-        Parameters
-        ----------
-        actions, observe, allowed, scores
-            As for `Policy.choose`. The baseline chooses among the allowed rows; its row number counts only these.
-        """
-        array, kept = self._lay_out(actions, allowed)
-        return super().choose(array, observe, allowed=kept, scores=scores)
-
-    def choose_many(
-        self,
-        decision_sets: Iterable[ArrayLike],
-        observe: bool | Sequence[bool] = True,
-        *,
-        allowed: Iterable[ArrayLike | None] | None = None,
-        scores: Iterable[ArrayLike] | None = None,
-    ) -> list[Decision]:
-        """Choose one row of each of many decision sets, as `Policy.choose_many` does, guarding them one by one."""
-        arrays: list[Array] = []
-        for actions in decision_sets:
-            known = self.dim if not arrays else arrays[0].shape[1]
-            arrays.append(inputs.as_actions(actions, known, what=f"decision set {len(arrays)}", dtype=self.dtype))
-        kept = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
-        self.guard.ahead = [self._offer(array, rows) for array, rows in zip(arrays, kept, strict=True)]
-        return super().choose_many(arrays, observe, allowed=kept, scores=scores)
-
-    def probabilities(
-        self, actions: ArrayLike, *, allowed: ArrayLike | None = None, scores: ArrayLike | None = None
-    ) -> Array:
-        """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned."""
-        array, kept = self._lay_out(actions, allowed)
-        return super().probabilities(array, allowed=kept, scores=scores)
-
     def choose_list(self, actions: ArrayLike, count: int, *arguments: Any, **options: Any) -> ListDecision:
         """Raise an error: the account covers one choice per round, and a baseline is one choice."""
         raise ValueError(
@@ -194,16 +152,11 @@ class Guarded(Policy):
             self.bounds.recover()
             raise
 
-    def _lay_out(self, actions: ArrayLike, allowed: ArrayLike | None) -> tuple[Array, NDArray[np.intp] | None]:
-        """Read the actions and ask the baseline, before anything changes."""
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
-        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
-        self.guard.ahead = [self._offer(array, kept)]
-        return array, kept
-
-    def _offer(self, array: Array, kept: NDArray[np.intp] | None) -> tuple[Array, int]:
-        rows = (array if kept is None else array[kept]).astype(np.float64, copy=False)
-        return rows, self._choice_of_baseline(rows)
+    def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
+        """Ask the baseline."""
+        offered = [array if rows is None else array[rows] for array, rows in zip(sets, kept, strict=True)]
+        offered = [rows.astype(np.float64, copy=False) for rows in offered]
+        self.guard.ahead = [(rows, self._choice_of_baseline(rows)) for rows in offered]
 
     def _choice_of_baseline(self, rows: Array) -> int:
         """Return the row that the baseline would choose."""
@@ -216,7 +169,8 @@ class Guarded(Policy):
             if len(baseline) != rows.shape[1]:
                 raise ValueError(f"baseline is a vector of {len(baseline)} numbers; the actions have {rows.shape[1]}.")
             return int((rows @ baseline).argmax())
-        found: Any = baseline(rows) if callable(baseline) else baseline
+        # Of a single row every row number is that one.
+        found: Any = baseline(rows) if callable(baseline) else 0 if len(rows) == 1 else baseline
         try:
             index = operator.index(found)
         except TypeError:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import MixtureSet
+from eigenbandits.belief import Screened
 from eigenbandits.environments import LowRank
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.studies.certified import MEASURED, SETS, AdaptiveSets, experiment, summarize
@@ -23,8 +23,9 @@ def twin(kind, rounds, delta, seed):
     instance = AdaptiveSets(5, 2, 6, perturbation=0.5, sets=kind).instance(seed)
     theta, true = instance.theta, instance.basis @ instance.basis.T
     S, d = instance.theta_bound, len(instance.theta)
-    belief = MixtureSet(instance.noise, S, delta)
-    policy = eb.Policy(eb.subspace.PCA(), belief, eb.rules.Optimism(), seed=seed)
+    policy = eb.EigenUCB(certified=True, noise=instance.noise, theta_bound=S, delta=delta, center="none", seed=seed)
+    assert isinstance(policy.belief, Screened)
+    belief = policy.belief.proved
     X, r, regret = np.zeros((0, d)), np.zeros(0), 0.0
     nearest = dict.fromkeys(MEASURED, 0.0)
     for offered in islice(instance.rounds(), rounds):
@@ -32,7 +33,7 @@ def twin(kind, rounds, delta, seed):
         decision = policy.choose(actions)
         frame = policy.subspace.current()
         assert frame is not None
-        span = frame.directions
+        span = frame.directions[:, : frame.rank]
         hat = span @ span.T
         inner, outer = belief.structured.inside, belief.structured.outside
         level, b = belief.level(), X.T @ r

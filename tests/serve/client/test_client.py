@@ -21,7 +21,7 @@ from eigenbandits.serve.client import (
     ServedDecision,
     ServiceError,
     UnavailableError,
-    transport,
+    exchange,
 )
 
 MADE = {"decision": "1-7", "index": 1, "item": None, "round": 7, "estimate": 0.1, "upper": 0.4, "propensity": None}
@@ -258,13 +258,13 @@ def test_patience_is_short_until_the_service_has_answered_once(monkeypatch, capl
         client.reward("news", "1-7", 1.0)
     with pytest.raises(UnavailableError):
         client.policies()
-    assert transport.PATIENCE - transport.LONGEST_PAUSE < sum(waits) <= transport.PATIENCE
+    assert exchange.PATIENCE - exchange.LONGEST_PAUSE < sum(waits) <= exchange.PATIENCE
     # Once, not at every attempt.
     assert [record.getMessage().rpartition("; ")[2] for record in caplog.records] == ["trying again for up to 30 s."]
     waits.clear()
     with pytest.raises(UnavailableError, match="check that the service runs there"):
         Client(service.url).policies()
-    assert transport.FIRST_PATIENCE - transport.LONGEST_PAUSE < sum(waits) <= transport.FIRST_PATIENCE
+    assert exchange.FIRST_PATIENCE - exchange.LONGEST_PAUSE < sum(waits) <= exchange.FIRST_PATIENCE
 
 
 def test_a_reward_takes_the_decision_itself():

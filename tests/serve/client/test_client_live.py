@@ -119,7 +119,7 @@ def test_keys_and_what_they_allow(client):
     with pytest.raises(AccessError) as caught:
         client.policies()
     assert caught.value.code == "missing_key"
-    url = client._transport.url
+    url = client._transport.service.url
     with Client(url, key=admin["key"]) as boss:
         boss.create_policy("news", "Random", {"seed": 0}, dim=2)
         web = boss.create_key("web", ["decide"])

@@ -68,7 +68,7 @@ def test_every_choice_can_be_made_again_from_the_log_and_the_version_of_its_beli
         for version in versions:
             # The policy as the log says that it was when this belief was published.
             then = dataclasses.replace(row, position=version)
-            policy = recovery.load(database, journal, then, {}, from_log_alone=True).policy
+            policy = recovery.load(database, journal, then, {}, "log").policy
             for made in [one for one in rows if one.belief == version]:
                 key = np.array([7 + (row.id << 53), made.round], dtype=np.uint64)
                 stream = np.random.Generator(np.random.Philox(key=key))

@@ -71,7 +71,7 @@ def test_tables_of_a_later_version_are_left_alone(place):
     connection.execute("DROP TABLE arms")
     connection.close()
     with pytest.raises(
-        ValueError, match=r"version 99; this eigenbandits reads up to version 2\. Use the version of eig"
+        ValueError, match=r"version 99; this eigenbandits reads up to version 3\. Use the version of eig"
     ):
         Server(Settings(**place, port=0)).start()
     with pytest.raises(ValueError, match="version 99"):

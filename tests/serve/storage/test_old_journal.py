@@ -140,5 +140,5 @@ def test_new_databases_have_the_tables_of_the_old_one(folder, tmp_path):
     changed = tables(folder / "eigenbandits.sqlite")
     assert {name: set(columns) for name, columns in changed.items()} == {name: set(new[name]) for name in new}
     with closing(sqlite3.connect(folder / "eigenbandits.sqlite")) as database:
-        assert database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == ("2",)
+        assert database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == ("3",)
         assert database.execute("SELECT DISTINCT dropped_through FROM policies").fetchall() == [(0,)]

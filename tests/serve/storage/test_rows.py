@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import pytest
 
 from eigenbandits.serve import Settings
-from eigenbandits.serve.http import models
+from eigenbandits.serve.http import decision_models
 from eigenbandits.serve.served_decision import ServedDecision
 from eigenbandits.serve.storage import base, database_of
 from eigenbandits.serve.storage.journal import Journal
@@ -40,7 +40,7 @@ def test_callers_see_every_field_of_a_served_decision_and_no_other():
     assert ServedDecision.of(decision(1).answer() | {"later": 1}) == ServedDecision(
         "3-1", 2, "a", 1, 0.25, 1e-300, None
     )
-    schema = models.DecidedBatch.model_json_schema()["$defs"]["ServedDecision"]
+    schema = decision_models.DecidedBatch.model_json_schema()["$defs"]["ServedDecision"]
     assert set(schema["properties"]) == set(schema["required"]) == names
 
 

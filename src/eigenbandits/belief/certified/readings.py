@@ -74,12 +74,21 @@ class LeastUpper(View):
             self.second(np.array([index]))
         return min(value, self._second[index][0])
 
+    def highest_of(self, index: int) -> float:
+        """Return the highest lower bound of one action; each reading's lies as far below its estimate as the upper."""
+        self.least_of(index)
+        row = self.lifted[index].astype(np.float64, copy=False)
+        found = 2.0 * float(row @ self._centers[0]) - float(self.first()[0][index])
+        if len(self.readings) == 1:
+            return found
+        return max(found, 2.0 * float(row @ self._centers[1]) - self._second[index][0])
+
     def uppers(self) -> Array:
         """Return the least upper bound of each action."""
         return self.least(np.arange(len(self.lifted)))
 
     def lowers(self) -> Array:
-        """Return the highest lower bound of each action: each reading's lies as far below its estimate as the upper."""
+        """Return the highest lower bound of each action."""
         rows = self.lifted.astype(np.float64, copy=False)
         found = 2.0 * (rows @ self._centers[0]) - self.first()[0]
         if len(self.readings) == 1:

@@ -14,7 +14,7 @@ from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.bounds import Bounds
-from eigenbandits.belief.spectral.free import Explained, explained, explained_rows, thin_with_free, with_free
+from eigenbandits.belief.spectral.free import Explained, thin_with_free, with_free
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.spectral.members import (
     full_covariance,
@@ -25,9 +25,10 @@ from eigenbandits.belief.spectral.members import (
     thin_covariance,
 )
 from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import SpectralView
+from eigenbandits.belief.spectral.view import RepeatedView, SpectralView
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
@@ -35,23 +36,23 @@ from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
-# Rewards between two fits of the prior, as a part of those known; rank-one updates in between keep the posterior exact.
+# How much rewards grow in number between two fits of the prior; rank-one updates in between keep the posterior exact.
 # `eigenbandits calibrate` has a study of this, and of the two numbers below.
 GROWTH = 0.5
-# Where rewards are e⁶ times as likely under twice the variance as under the variance expected, which one of five
-# standard deviations is, or many smaller ones are together, the prior is refitted; if rewards have grown by a
-# twentieth since the last fit, so that heavy tails cost no more than so many fits.
+# The prior is also refitted once rewards are e⁶ times as likely under twice the expected variance, as after one reward
+# that is five standard deviations off, or many that are off by less. Rewards must have grown by a twentieth since the
+# last fit, so that heavy tails do not cause a fit in every round.
 SURPRISING, SOONEST = 6.0, 0.05
-# Rank-one updates between two fits at the most, or 4d: rounding adds up over them.
+# The most rank-one updates between two fits, or 4d if that is more: rounding errors accumulate over them.
 UPDATES = 1024
-# Where actions have scores, trying what is not estimated best may cost so much of the noise's standard deviation per
-# choice, on average: half a point at the most where rewards are 0 or 1.
+# With scores, what exploration may cost per choice on average, in standard deviations of the noise: at most half a
+# point if rewards are 0 or 1.
 ALLOWANCE = 0.01
-# Beyond this many dimensions the subspace follows only the leading directions, and a sample of the rewards has to do.
+# Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
 MANY_DIMENSIONS = 512
-# Rewards in that sample. A prior's few numbers are known from some hundred rewards as well as they need to be, and the
-# time to learn them grows with the third power. In fewer dimensions a sample serves while rewards are fewer than half
-# of these, since that is quicker.
+# The size of that sample. Some hundred rewards determine the few numbers of a prior well enough, and the time that it
+# takes grows with the cube of the size. In fewer dimensions, the sample is used while rewards number less than half of
+# them, because that is faster.
 SAMPLE = 512
 # A forecast: the estimate, and each member's M and a.
 _FORECAST = (2 * len(SHAPES) + 1,)
@@ -65,8 +66,8 @@ class Spectral(Ambient):
     with the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the
     actions, or the rewards, by a number, or adding one to all rewards, changes no choice.
 
-    Where the largest or the smallest reward has come more than once, it is taken for a bound, which a value may lie
-    beyond (`Bounds`).
+    If the largest reward has occurred more than once, it is taken to be a bound that values may lie beyond, and
+    likewise the smallest (`Bounds`).
 
     Parameters
     ----------
@@ -143,10 +144,10 @@ class Spectral(Ambient):
             self.recover()
 
     def follow(self, frame: Frame | None) -> None:
-        """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
+        """Fit the prior if there are enough new rewards, or enough new vectors without rewards."""
         if frame is None or frame.spectrum is None:
             raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
-        # Vectors and rewards mostly grow together, so that a new frame can wait for the rewards; not for a second one.
+        # Vectors and rewards mostly grow together, so one new frame can wait for the rewards, but not two.
         if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
             self._fit(frame.directions, frame.spectrum, frame.rank)
             self.version = frame.version
@@ -156,9 +157,10 @@ class Spectral(Ambient):
         self._check(forecast)
         if self.score and not self.repeats.count(action, reward, self.noise**2):
             return
-        said = self._said_many(action[None])[0] if forecast is None else forecast
-        value = self.bounds.uncensored(reward, float(said[0]))
-        # A posterior that the next choice recomputes need not follow.
+        if forecast is None:
+            forecast = self._forecast_many(action[None])[0]
+        value = self.bounds.uncensored(reward, float(forecast[0]))
+        # If the next choice recomputes the posterior, there is no need to update it here.
         if self.evidence.count < self.due:
             self._follow_reward(action, value)
         # Last, since everything above can be recomputed from the sums (`recover`).
@@ -166,21 +168,22 @@ class Spectral(Ambient):
             self.origin = value if self.kappa else 0.0
         self.evidence.add(action, value - self.origin)
         self.sample.add(action, value - self.origin)
-        self.prior.add(said, value, self.origin)
+        self.prior.add(forecast, value, self.origin)
         if self.bounds.note(reward):
             # Equal rewards have no unit, and the noise was a guess until now.
             self.due = 0
         weight = self.evidence.weight
         if self._fade(1):
+            self.repeats.fade(self.evidence.weight / weight)
             self.prior.fade(self.evidence.weight / weight, self.origin)
             self.due = 0
 
     def _follow_reward(self, action: Array, reward: float) -> None:
-        """Follow one reward by Bayes's rule, and let the prior be fitted early where rewards are not as it expects.
+        """Update the posterior by one reward, and schedule an early fit if rewards are not as the prior expects.
 
-        With z a reward's surprise in standard deviations, z²/4 − log(2)/2 is the log-likelihood ratio of twice its
-        variance. These are added up since the last fit, but never below 0: a CUSUM (Page 1954), whose false alarms are
-        at least e^SURPRISING rewards apart on average (Lorden 1971).
+        If a reward is z standard deviations off, z²/4 − log(2)/2 is the log-likelihood ratio of twice its variance. The
+        sum of these since the last fit, never below 0, is a CUSUM (Page 1954), whose false alarms are at least
+        e^SURPRISING rewards apart on average (Lorden 1971).
         """
         expected = linalg.dot(action, self.center)
         gain, _ = self._update(action, reward)
@@ -192,11 +195,11 @@ class Spectral(Ambient):
             self.due = min(self.due, count)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Add many rewards: the posterior follows them as far as the next choice will use it, the rest is one sum."""
+        """Add many rewards: one by one while the next choice will use the posterior, the others as one sum."""
         for forecast in forecasts or ():
             self._check(forecast)
         start = 0
-        # Rewards that fade do so one after the other.
+        # With a half-life, rewards fade one after the other.
         while start < len(actions) and (self.evidence.count < self.due or self.origin is None or self.memory):
             self.learn(actions[start], float(rewards[start]), forecasts[start] if forecasts else None)
             start += 1
@@ -204,13 +207,13 @@ class Spectral(Ambient):
             self._add_block(actions[start:], rewards[start:], forecasts[start:] if forecasts else None)
 
     def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
-        """Add rewards that the next choice makes a posterior of, as `learn` does one by one."""
+        """Add rewards whose posterior the next choice computes; the result is that of `learn` one by one."""
         assert self.origin is not None
         if self.score:
             actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
             if not len(actions):
                 return
-        said = self._said_many(actions)
+        made = self._forecast_many(actions)
         values = rewards
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
             self.bounds.note_many(rewards)
@@ -218,12 +221,12 @@ class Spectral(Ambient):
             values = rewards.copy()
             for place, (reward, forecast) in enumerate(zip(rewards.tolist(), forecasts, strict=True)):
                 if forecast is not None:
-                    said[place] = forecast
+                    made[place] = forecast
                     values[place] = self.bounds.uncensored(reward, float(forecast[0]))
                 self.bounds.note(reward)
         self.evidence.add_many(actions, values - self.origin)
         self.sample.add_many(actions, values - self.origin)
-        self.prior.add_many(said, values, self.origin)
+        self.prior.add_many(made, values, self.origin)
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the numbers of this family of priors."""
@@ -233,19 +236,19 @@ class Spectral(Ambient):
         if not self.accepts(forecast):
             raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
 
-    def _said_many(self, actions: Array) -> Array:
-        """Return the forecasts for actions without their sets: each member takes one for the best there was."""
+    def _forecast_many(self, actions: Array) -> Array:
+        """Return the forecasts for actions without their sets: each member assumes that it was the best there was."""
         members = len(self.members)
-        said = np.zeros((len(actions), 2 * members + 1))
-        said[:, 0] = math.nan
-        said[:, 1 : members + 1] = actions @ self.members.T
-        return said
+        forecasts = np.zeros((len(actions), 2 * members + 1))
+        forecasts[:, 0] = math.nan
+        forecasts[:, 1 : members + 1] = actions @ self.members.T
+        return forecasts
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up what the rewards said; the next choice learns the prior and recomputes the posterior."""
+        """Add up the sums of the rewards; the next choice learns the prior and recomputes the posterior."""
         if self.memory is not None:
             merging.refuse_faded()
-        # Each has taken its own first reward off; one without rewards, nothing from nothing.
+        # Each has subtracted its own first reward; one without rewards has subtracted nothing.
         known = [replica.part.origin for replica in replicas if replica.part.origin is not None]
         self.origin = known[0] if known else None
         ours = self.origin or 0.0
@@ -294,7 +297,7 @@ class Spectral(Ambient):
         else:
             self._fit_sample(basis, spectrum, rank, until)
         self.factor = self.solved_action = self.solved = None
-        # Last, so that a fit that was cut off is made again.
+        # Last, so that an interrupted fit is repeated.
         self.due, self.fitted, self.surprise = count + until, count, 0.0
 
     def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int, rank: int) -> list[Member]:
@@ -305,72 +308,50 @@ class Spectral(Ambient):
         self.ratios = np.array([member.ratio for member in members])
         return members
 
-    def _explained(self, dim: int) -> Explained:
-        """Return what the intercept and the score explain of the actions learned from, and of their rewards."""
-        free = len(self.center) - dim
-        units = np.zeros((free, len(self.center)))
-        units[:, dim:] = np.eye(free)
-        sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(len(units), len(self.center))
-        moment, squares = self.evidence.residuals(self.mean)
-        return explained(sums, moment[dim:], squares, self.evidence.weight, self.kappa, self.score)
-
-    def _centered_sums(self, dim: int, known: Explained) -> tuple[Array, Array, float, float]:
-        """Return Σ, b, Σr² and the degrees of freedom once the intercept and the score have explained their part."""
-        gram, (moment, squares) = self.evidence.gram.full()[:dim, :dim], self.evidence.residuals(self.mean)
-        if not len(known.levels):
-            return gram, moment[:dim], squares, self.evidence.weight
-        gram = gram - known.cross.T @ known.slopes
-        return gram, moment[:dim] - known.levels @ known.cross, known.residual, known.freedom
+    def _regression(self, dim: int) -> Regression:
+        return Regression(self.evidence, self.sample, self.mean, dim, self.kappa, self.score)
 
     def _fit_all(self, basis: Array, spectrum: Array, rank: int) -> None:
         """Learn the prior and join the members' posteriors, where all directions are known."""
-        dim = len(basis)
-        known = self._explained(dim)
-        members, estimates, covariance_of = self._members(basis, spectrum, rank, known)
-        heard = np.flatnonzero(self.weights >= LEAST_WEIGHT)
-        shares = self.weights[heard] / self.weights[heard].sum()
-        center = shares @ estimates[heard]
-        variance = float(shares @ [members[place].variance for place in heard])
+        regression = self._regression(len(basis))
+        known = regression.explained
+        members, estimates, covariance_of = self._members(basis, spectrum, rank, regression)
+        active = np.flatnonzero(self.weights >= LEAST_WEIGHT)
+        shares = self.weights[active] / self.weights[active].sum()
+        center = shares @ estimates[active]
+        variance = float(shares @ [members[place].variance for place in active])
         # The normal law that has the mean and the covariance of the members' mixture.
-        covariance = covariance_of([members[place] for place in heard], shares.tolist())
-        away = np.sqrt(shares)[:, None] * (estimates[heard] - center)
+        covariance = covariance_of([members[place] for place in active], shares.tolist())
+        away = np.sqrt(shares)[:, None] * (estimates[active] - center)
         covariance += away.T @ away
         self._take_members(estimates @ basis.T, known)
-        self.center = shares @ self.members[heard]
+        self.center = shares @ self.members[active]
         self.noise = math.sqrt(variance)
         self._take_covariance(basis @ covariance @ basis.T / variance, known)
 
     def _members(
-        self, basis: Array, spectrum: Array, rank: int, known: Explained
+        self, basis: Array, spectrum: Array, rank: int, regression: Regression
     ) -> tuple[list[Member], Array, Callable[[list[Member], list[float]], Array]]:
         """Return the members, their estimates, and what gives their covariance, in the basis of the eigenvectors."""
         dim = len(basis)
         if self.sample.complete:
-            rows, rewards, freedom = self._sampled(dim)
+            rows, rewards, freedom = regression.rows()
             inside = rows @ basis
             members = self._learn_prior(RowsReading(inside, None, rewards, freedom), spectrum, dim, rank)
             estimates = np.array([rows_estimate(member, inside) for member in members])
             return members, estimates, partial(rows_covariance, inside=inside)
-        gram, score, squares, freedom = self._centered_sums(dim, known)
+        gram, score, squares, freedom = regression.sums()
         reading = SumsReading(basis.T @ gram @ basis, basis.T @ score, squares, freedom)
         members = self._learn_prior(reading, spectrum, dim, rank)
         estimates = np.array([sums_estimate(member) for member in members])
         return members, estimates, sums_covariance
 
-    def _sampled(self, dim: int) -> tuple[Array, Array, float]:
-        """Return the actions of the sample, their rewards and the degrees of freedom, in the same way."""
-        if not self.sample.fill:
-            return np.zeros((1, dim)), np.zeros(1), 0.0
-        rows, rewards, total = self.sample.residuals(self.mean)
-        if rows.shape[1] == dim:
-            return rows, rewards, total
-        return explained_rows(rows[:, :dim], rows[:, dim:], rewards, total, self.kappa, self.score)
-
     def _fit_sample(self, basis: Array, spectrum: Array, rank: int, room: int) -> None:
         """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
         dim = len(basis)
-        known = self._explained(dim)
-        rows, rewards, freedom = self._sampled(dim)
+        regression = self._regression(dim)
+        known = regression.explained
+        rows, rewards, freedom = regression.rows()
         members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1], rank)
         estimates = np.array([rows_estimate(member, rows, basis) for member in members])
         best = members[int(self.weights.argmax())]
@@ -381,7 +362,7 @@ class Spectral(Ambient):
             scale, plus, minus = thin_covariance(best, rows, basis)
             self._take_thin(scale, plus, minus, known, room)
             return
-        gram, moment, _, _ = self._centered_sums(dim, known)
+        gram, moment, _, _ = regression.sums()
         covariance, estimates[int(self.weights.argmax())] = full_covariance(best, gram, moment, basis)
         self._take_members(estimates, known)
         self.center = self.members[int(self.weights.argmax())]
@@ -403,7 +384,7 @@ class Spectral(Ambient):
         lifted = with_free(covariance, known)
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
-        # The norm bounds the largest eigenvalue, for the slack of single precision; scaled, lest its square overflow.
+        # The norm bounds the largest eigenvalue, for the slack of single precision; scaled, since squares may overflow.
         self.ridge = 1.0 / (self.largest * float(np.linalg.norm(lifted / self.largest)))
 
     def _take_thin(self, scale: float, plus: Array, minus: Array, known: Explained, room: int) -> None:
@@ -430,12 +411,14 @@ class Spectral(Ambient):
         """Return the radius for a decision set of K actions."""
         return self.omega() * max(1.0, expected_maximum(count))
 
-    def view(self, lifted: Array) -> SpectralView:
+    def view(self, lifted: Array) -> SpectralView | RepeatedView:
         """Look at the posterior through a decision set."""
         found = SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
-        if self.score:
-            found.allowance = ALLOWANCE * self.noise
-        return found
+        if not self.score:
+            return found
+        found.allowance = ALLOWANCE * self.noise
+        known = self.repeats.known(lifted, self.noise**2)
+        return found if known is None else RepeatedView(found, *known)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""

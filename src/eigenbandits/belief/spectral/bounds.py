@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Bounds(Component):
-    """Where the largest reward has come more than once, it is taken for a bound, and so is the smallest.
+    """The largest reward is taken to be a bound if it has occurred more than once, and likewise the smallest.
 
     Reaching a bound is no evidence against a value beyond it, and a reward there counts as what was expected, if that
     was beyond (Tobin 1958).
@@ -35,7 +35,7 @@ class Bounds(Component):
     def __init__(self) -> None:
         self.lowest = math.inf
         self.highest = -math.inf
-        # Whether each has come more than once.
+        # Whether each has occurred more than once.
         self.below = self.above = False
 
     @property

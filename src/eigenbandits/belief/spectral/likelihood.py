@@ -32,8 +32,8 @@ class Spread:
     rest: float
 
 
-# The least ℓ/ℓ_m that counts, since a direction that no action has had yet needs some variance all the same; and the
-# least variance, below which double precision cannot distinguish it from 0 next to the largest.
+# The least ℓ/ℓ_m, since even a direction in which no action has varied yet needs some variance; and the least variance
+# that double precision can tell from 0 next to the largest.
 LEAST_SHARE, LEAST_VARIANCE = 1e-6, float(np.finfo(float).eps)
 
 
@@ -152,7 +152,7 @@ def factor(kernel: Array, ratio: float) -> tuple[Array, float]:
     # Symmetric, so that the C order that NumPy gives is the Fortran order of the same matrix.
     lower, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
-        # Rounding has spoilt it: no eigenvalue of I + ρA is below 1.
+        # Rounding has spoiled it: no eigenvalue of I + ρA is below 1.
         values, vectors = np.linalg.eigh(0.5 * ratio * (kernel + kernel.T))
         values = np.maximum(values, 0.0) + 1.0
         lower, _ = lapack.dpotrf((vectors * values) @ vectors.T, lower=1, clean=0)

@@ -45,14 +45,14 @@ class Shape:
         return f"variances follow the spectrum to the power {self.name}"
 
 
-# From a shape that knows nothing of the spectrum to one that hardly sees more than its first direction, by doubling;
-# and the paper's, for which all directions that stand out count the same and hardly anything else does.
+# From a shape that ignores the spectrum to one that is almost confined to its first direction, by doubling; and the
+# paper's, in which all directions that stand out have the same variance and the others almost none.
 SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
-# A member below this weight has no say in the posterior; one in a thousand is less than the weights are known to.
+# A member below this weight is left out of the posterior; weights are not known to one part in a thousand.
 LEAST_WEIGHT = 1e-3
-# Rooms for forecasts that wait to be added up.
+# How many forecasts are buffered before they are added up.
 WAITING = 256
 
 
@@ -84,7 +84,7 @@ class LearnedPrior(Component):
     """Weighs the shapes by two readings of the rewards: as values, and as regrets.
 
     As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets,
-    r = c + α M + β a + γ g, they follow from what each member said of the decision before its reward was known: M, the
+    r = c + α M + β a + γ g, they follow from each member's forecast of the decision before its reward was known: M, the
     highest value in the set; a, the value of the action played less M; and g, whether it would have played another.
     Where one answer is right, rewards say nothing of the values' level, and only the second reading holds. Both are
     probabilities of the same rewards, and a member has their sum.
@@ -111,7 +111,7 @@ class LearnedPrior(Component):
         super().restore(state)
 
     def add(self, forecast: Array, reward: float, origin: float = 0.0) -> None:
-        """Add a reward and what was said of its decision: the estimate, each member's M, then each member's a.
+        """Add a reward and the forecast of its decision: the estimate, each member's M, then each member's a.
 
         Both are taken less an origin, which must stay the same.
         """
@@ -123,12 +123,12 @@ class LearnedPrior(Component):
         self.fill += 1
 
     def add_many(self, forecasts: Array, rewards: Array, origin: float = 0.0) -> None:
-        """Add many rewards, and what was said of their decisions."""
+        """Add many rewards, and the forecasts of their decisions."""
         self._flush(origin)
         self._add_up(np.column_stack([forecasts, rewards]), origin)
 
     def _flush(self, origin: float) -> None:
-        """Add up what waits."""
+        """Add up what is buffered."""
         self._add_up(self.waiting[: self.fill], origin)
         self.fill = 0
 
@@ -139,8 +139,8 @@ class LearnedPrior(Component):
         One failure there would outweigh hundreds of later forecasts.
         """
         members = len(SHAPES)
-        said = rows[:, 1 : members + 1]
-        rows = rows[(said != said[:, :1]).any(axis=1) | (rows[:, members + 1 : -1] != 0.0).any(axis=1)]
+        highest = rows[:, 1 : members + 1]
+        rows = rows[(highest != highest[:, :1]).any(axis=1) | (rows[:, members + 1 : -1] != 0.0).any(axis=1)]
         # The columns of (M, a, g, r) for each member, and the sums of their products.
         columns = np.empty((4, len(rows), members))
         np.subtract(rows[:, 1 : members + 1], origin, out=columns[0])
@@ -153,7 +153,7 @@ class LearnedPrior(Component):
         self.forecasts += len(rows)
 
     def merge(self, replicas: Sequence[Replica[LearnedPrior]], origins: Sequence[float], origin: float) -> None:
-        """Add up what was said and what came, given what each replica took off values and rewards, and what we do."""
+        """Add up forecasts and rewards, given the origins that the replicas subtracted from both, and our own."""
         counted = []
         for replica, theirs in zip(replicas, origins, strict=True):
             part = LearnedPrior()

@@ -1,36 +1,41 @@
-"""Rewards of actions that were learned before, to the last bit: how much they still say."""
+"""Rewards of actions that were learned before, to the last bit: how much they say of others, and of themselves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from hashlib import blake2b
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import merging
+from eigenbandits.belief.spectral import prior
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
-# Actions that are remembered: the latest ones, by a digest of 8 bytes each.
+# Actions that are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions.
 ROOM = 8192
-# The prior that repetitions are as noisy as anything else weighs as much as this many of them, as that on the noise
-# does (`prior.WEIGHT`).
-WEIGHT = 4.0
+# The prior that repetitions are as noisy as anything else weighs as much as the prior on the noise.
+WEIGHT = 2.0 * prior.WEIGHT
 
 
 class Repeats(Component):
-    """Decides which rewards of repeated actions count: none where the same action always earns the same.
+    """A random effect of each action that comes again, beside the linear model.
 
-    A linear model is wrong about an action x by some u(x), and errs in the same way each time x is chosen: the
-    rewards of n repetitions are worth n/(1 + (n − 1)ι) of n different actions, with ι the share of the residual
-    variance that is common to them, 1 less the variance of rewards about their own action's mean over all of it.
-    Questions that are asked again and again would otherwise be learned by heart, at the expense of all others. Where
-    repetitions vary as much as everything else ι is 0, and every one counts.
+    A linear model is wrong about an action x by some u(x), and errs in the same way each time x is chosen. With ι the
+    share of the residual variance that is common to repetitions, 1 less the variance of rewards about their own
+    action's mean over all of it, n rewards of x with the mean r̄ say two things:
+
+    - of θ as much as n/(1 + (n − 1)ι) different actions would: questions that are asked again and again are not
+      learned by heart at the expense of all others;
+    - of x itself that it is worth a share κ = nι/(1 + (n − 1)ι) of the way from the linear estimate to r̄.
+
+    Where repetitions vary as much as everything else ι is 0: every reward counts, and κ is 0. Where the same action
+    always earns the same ι is 1: only the first reward counts, and the action is worth what it has earned.
 
     Examples
     --------
@@ -51,7 +56,7 @@ class Repeats(Component):
         self.next = 0
         # The sum of squares of repeated rewards about their action's mean, and the number of them.
         self.within = 0.0
-        self.repeated = 0
+        self.repeated = 0.0
         # What repetitions are worth that have not counted, and how many have not.
         self.owed = 0.0
         self.skipped = 0
@@ -64,10 +69,8 @@ class Repeats(Component):
 
     def count(self, row: Array, reward: float, variance: float) -> bool:
         """Record a reward, and return whether it counts, given the variance of the rewards about the model."""
-        if self._places is None:
-            self._places = {key: place for place, key in enumerate(self.keys[: self.fill].tolist())}
-        key = int.from_bytes(blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest(), "little")
-        place = self._places.get(key)
+        key = int(_digests(row[None])[0])
+        place = self._find(key)
         if place is None:
             self._remember(key, reward)
             return True
@@ -83,18 +86,42 @@ class Repeats(Component):
         self.owed -= 1.0
         return True
 
+    def known(self, rows: Array, variance: float) -> tuple[NDArray[np.intp], Array, Array] | None:
+        """Return which rows were learned before, with κ and the mean reward r̄ of each; None if that tells nothing."""
+        common = self._common(variance) if self.repeated else 0.0
+        if not common:
+            return None
+        found = [self._find(key) for key in _digests(rows).tolist()]
+        known = np.array([row for row, place in enumerate(found) if place is not None], dtype=np.intp)
+        if not len(known):
+            return None
+        places = [place for place in found if place is not None]
+        return known, common * _worth(self.counts[places], common), self.means[places]
+
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
     ) -> tuple[Array, Array, list[Array | None] | None]:
         """Record many rewards, and return those that count."""
         kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
-        said = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
-        return rows[kept], rewards[kept], said
+        left = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
+        return rows[kept], rewards[kept], left
+
+    def fade(self, factor: float) -> None:
+        """Let every reward so far weigh less by a factor."""
+        self.counts *= factor
+        self.within *= factor
+        self.repeated *= factor
 
     def forget(self) -> None:
         """Forget the actions, which have other vectors from now on, but not what their repetitions have shown."""
         self.fill = self.next = 0
         self._places = None
+
+    def _find(self, key: int) -> int | None:
+        """Return where an action is remembered."""
+        if self._places is None:
+            self._places = {key: place for place, key in enumerate(self.keys[: self.fill].tolist())}
+        return self._places.get(key)
 
     def _common(self, variance: float) -> float:
         """Return ι as far as it is known: with the variance of repetitions two standard errors above its estimate."""
@@ -115,11 +142,37 @@ class Repeats(Component):
         self.fill, self.next = max(self.fill, self.next + 1), (self.next + 1) % ROOM
 
     def merge(self, replicas: Sequence[Replica[Repeats]]) -> None:
-        """Add up what repetitions have shown; the actions remembered stay those of this replica."""
+        """Add up what repetitions have shown, and what is remembered of each action."""
+        sums: dict[int, Array] = {}
+        for replica in replicas:
+            # Rows in other coordinates have other bits.
+            if replica.shift.same:
+                part, used = replica.part, slice(replica.part.fill)
+                for key, count, mean in zip(part.keys[used].tolist(), part.counts[used], part.means[used], strict=True):
+                    sums[key] = sums.get(key, 0.0) + replica.weight * count * np.array([1.0, mean])
         for name in ("within", "repeated", "skipped"):
             setattr(self, name, merging.total(replicas, name))
+        self.keys = self.counts = self.means = np.zeros(0)
+        self.forget()
+        self._places = {}
+        for key, (count, total) in sums.items():
+            if count > 0.0:
+                self._remember(key, total / count)
+                self.counts[self._places[key]] = count
 
 
-def _worth(count: float, common: float) -> float:
-    """Return how many different actions a number of repetitions of one counts as."""
+def _worth(count: Any, common: float) -> Any:
+    """Return how many different actions numbers of repetitions of one count as."""
     return count / (1.0 + (count - 1.0) * common)
+
+
+def _digests(rows: Array) -> NDArray[np.uint64]:
+    """Return a number for each row (n, D) that two different rows hardly share: universal hashing of its bits."""
+    bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
+    return np.asarray((bits * _multipliers(rows.shape[1])).sum(axis=1, dtype=np.uint64))
+
+
+@lru_cache(maxsize=8)
+def _multipliers(dim: int) -> NDArray[np.uint64]:
+    """Return odd random numbers, the same in every process."""
+    return np.random.default_rng(0).integers(0, 2**64, size=dim, dtype=np.uint64) | np.uint64(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
 
 Array = NDArray[np.float64]
+
+
+def forecast(estimate: float, values: Array, index: int) -> Array:
+    """Return the estimate of the action chosen, each member's highest value, and how far below that the action is."""
+    members = values.shape[1]
+    found = np.empty(2 * members + 1)
+    found[0] = estimate
+    best = values.max(axis=0, out=found[1 : members + 1])
+    np.subtract(values[index], best, out=found[members + 1 :])
+    return found
 
 
 class SpectralView(AmbientView):
@@ -33,13 +44,8 @@ class SpectralView(AmbientView):
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
         action, solved = self._keep(index) if self.solved(index) is not None else (None, None)
-        values = self.values()
-        members = values.shape[1]
-        said = np.empty(2 * members + 1)
-        said[0] = self.estimate(index)
-        best = values.max(axis=0, out=said[1 : members + 1])
-        np.subtract(values[index], best, out=said[members + 1 :])
-        return Finding(action, solved, self._root.made, self._offered, forecast=said)
+        made = forecast(self.estimate(index), self.values(), index)
+        return Finding(action, solved, self._root.made, self._offered, forecast=made)
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
@@ -63,3 +69,70 @@ class SpectralView(AmbientView):
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
         """Return draws from the posterior, times the scale where one is given."""
         return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))
+
+
+class RepeatedView(View):
+    """A view of a decision set in which some actions were learned before: each is worth a share of what it has earned.
+
+    Parameters
+    ----------
+    view
+        What the linear model says.
+    rows, shares, means
+        Which actions, and for each κ and r̄ (`Repeats.known`).
+    """
+
+    independent = True
+
+    def __init__(self, view: SpectralView, rows: Rows, shares: Array, means: Array) -> None:
+        self.view = view
+        self.allowance = view.allowance
+        self.rows, self.shares, self.means = rows, shares, means
+        self._estimates = self._blend(view.estimates())
+
+    def _blend(self, values: Array) -> Array:
+        """Return values (K,) or (K, k) of which a share is replaced by what the actions have earned."""
+        blended = values.T.copy()
+        blended[..., self.rows] += self.shares * (self.means - blended[..., self.rows])
+        return np.asarray(blended.T)
+
+    def estimates(self) -> Array:
+        """Return xᵀθ̂ + κ(r̄ − xᵀθ̂)."""
+        return self._estimates
+
+    def uppers(self) -> Array:
+        """Return the optimistic values: only the share of the linear model is uncertain."""
+        widths = self.view.uppers() - self.view.estimates()
+        widths[self.rows] *= 1.0 - self.shares
+        return np.asarray(self._estimates + widths)
+
+    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
+        """Return draws from the linear model's posterior, with the same shares replaced."""
+        drawn = self.view.posterior(count, rng, scale)
+        return Models(self._blend(drawn.values.T).T, drawn.vector)
+
+    def believer(self) -> Callable[[], Array]:
+        """Return the linear model's."""
+        return self.view.believer()
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Return the linear model's."""
+        return self.view.optimist(index)
+
+    def finding(self, index: int) -> Finding:
+        """Return what the linear model found, with a forecast that knows what the actions have earned."""
+        found = self.view.finding(index)
+        found.forecast = forecast(self.estimate(index), self._blend(self.view.values()), index)
+        return found
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Let the linear model look at all parts at once."""
+        self.view.prefetch(sizes)
+
+    def part(self, rows: slice | Rows) -> RepeatedView:
+        """Return the view through some of the actions."""
+        places = np.full(len(self._estimates), -1)
+        places[self.rows] = np.arange(len(self.rows))
+        kept = places[rows]
+        known = np.flatnonzero(kept >= 0)
+        return RepeatedView(self.view.part(rows), known, self.shares[kept[known]], self.means[kept[known]])

@@ -100,7 +100,7 @@ class InformedPSLB(_Informed):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class InformedCertified(_Informed):
-    """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* as the bound S.
+    """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* and its intercept as S.
 
     Parameters
     ----------
@@ -110,8 +110,11 @@ class InformedCertified(_Informed):
 
     def parts_for(self, instance: Instance) -> Parts:
         """Read the bound from the instance."""
-        bound = instance.theta_bound
-        made = EigenUCB(certified=True, noise=self.noise, theta_bound=bound, center="none", seed=self.seed)
+        # Actions are centered on the mean of the first set, if on anything.
+        intercept = float(next(iter(instance.rounds())).actions.mean(axis=0) @ instance.theta)
+        bound = math.hypot(instance.theta_bound, intercept)
+        made = EigenUCB(certified=True, noise=self.noise, theta_bound=bound, seed=self.seed)
+        self.center = "mean"
         return made.subspace, made.belief, made.rule
 
 

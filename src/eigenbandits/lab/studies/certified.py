@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenbandits.belief import MixtureSet
+from eigenbandits.algorithms import EigenUCB
+from eigenbandits.belief import Screened
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
@@ -18,9 +19,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.coverage import verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance
-from eigenbandits.policy import Decision, Policy
-from eigenbandits.rules import Optimism
-from eigenbandits.subspace import PCA
+from eigenbandits.policy import Decision
 from eigenbandits.subspace.error import subspace_distance
 
 # Where decision sets come from:
@@ -131,17 +130,18 @@ class CertifiedMonitor:
     def reveal(self, instance: AdaptiveInstance) -> None:
         """Read the truth, and set up the policy."""
         self.instance = instance
-        self.belief = MixtureSet(instance.noise, instance.theta_bound, self.delta)
-        self.subspace = PCA()
-        self.policy = Policy(self.subspace, self.belief, Optimism(), seed=self.seed)
+        known = {"noise": instance.noise, "theta_bound": instance.theta_bound, "delta": self.delta}
+        self.policy = EigenUCB(certified=True, **known, center="none", seed=self.seed)
+        assert isinstance(self.policy.belief, Screened)
+        self.belief = self.policy.belief.proved
         self.noise_squares = 0.0
 
     def choose(self, actions: Array) -> Decision:
         """Compare the set with the truth at the time of the choice."""
         decision = self.policy.choose(actions)
-        frame = self.subspace.current()
+        frame = self.policy.subspace.current()
         assert frame is not None
-        self._compare(subspace_distance(frame.directions, self.instance.basis))
+        self._compare(subspace_distance(frame.leading.directions, self.instance.basis))
         return decision
 
     def learn(self, decision: Decision, reward: float) -> None:

@@ -1,6 +1,6 @@
 """The client of the service; it needs only NumPy and may run where the service is not installed."""
 
-from eigenbandits.serve.client.client import Client
+from eigenbandits.serve.client.client import AsyncClient, Client
 from eigenbandits.serve.client.errors import (
     AccessError,
     ConflictError,
@@ -9,10 +9,12 @@ from eigenbandits.serve.client.errors import (
     ServiceError,
     UnavailableError,
 )
+from eigenbandits.serve.client.logs import log_entries
 from eigenbandits.serve.served_decision import ServedDecision
 
 __all__ = [
     "AccessError",
+    "AsyncClient",
     "Client",
     "ConflictError",
     "InvalidRequestError",
@@ -20,4 +22,5 @@ __all__ = [
     "ServedDecision",
     "ServiceError",
     "UnavailableError",
+    "log_entries",
 ]

@@ -41,7 +41,12 @@ def in_base64(array: Floats) -> str:
     >>> in_base64(as_float32([1.0], 1, "query"))
     'AACAPw=='
     """
-    return base64.b64encode(array.tobytes()).decode("ascii")
+    return in_text(array.tobytes())
+
+
+def in_text(content: bytes) -> str:
+    """Return bytes as base64."""
+    return base64.b64encode(content).decode("ascii")
 
 
 def matrix_fields(values: ArrayLike, name: str) -> dict[str, Any]:

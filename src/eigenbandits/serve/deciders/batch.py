@@ -211,7 +211,7 @@ def _outcome(
     """Return what has become of a reward, given the epoch of its decision and how that has ended."""
     if origin is None or origin[0] != sent.epoch or ended is None:
         return unknown_decision(sent, origin)
-    return "learned" if ended.arrival == row.arrival else outcome(sent.reward, ended, None)
+    return "learned" if ended.arrival == row.arrival else outcome(sent, ended, None)
 
 
 def _record(

@@ -11,8 +11,9 @@ from eigenbandits.policy import Decision, files
 from eigenbandits.serve.storage.lanes import BeliefRow
 from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_rows import decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.hosted_policy import HostedPolicy, decision_row
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 
 class PublishedPolicy(HostedPolicy):

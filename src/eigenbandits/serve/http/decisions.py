@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,17 +13,16 @@ from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.http import vectors
 from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
 from eigenbandits.serve.http.gateway import Gateway
+from eigenbandits.serve.http.options import least_zero, read_options, whole
 from eigenbandits.serve.storage.schema import read_decision_id
-from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.commands import SentReward
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet, Options
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-_REWARD = {"decision", "reward", "part", "correct"}
-_OPTIONS = {"allowed", "exclude", "scores", "count", "request"}
-_INLINE, _FROM_CATALOGUE = {"actions", "dim"} | _OPTIONS, {"query", "items"} | _OPTIONS
-# The longest list.
-_LONGEST = 1000
+_REWARD = {"decision", "reward", "part", "correct", "cost"}
+_OPTIONS = {"allowed", "exclude", "scores", "costs", "count", "request"}
+_LOGGED = {"index", "item", "reward", "propensity", "scores", "costs", "cost", "request"}
+_INLINE, _FROM_CATALOGUE = {"actions", "dim"}, {"query", "items"}
 
 
 class DecisionHandlers:
@@ -51,7 +49,7 @@ class DecisionHandlers:
         """Choose in many decision sets at once."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
-            sets, name = await self._raw_sets(hosted, request, _whole(request.query_params.get("sets"), "sets"))
+            sets, name = await self._raw_sets(hosted, request, whole(request.query_params.get("sets"), "sets"))
             names = [name] * len(sets)
         else:
             entries = self._list(await _json(request), "requests")
@@ -79,8 +77,40 @@ class DecisionHandlers:
         results = await self._gateway.reward(hosted, [sent for _, sent in rewards])
         found = []
         for (id_, _), result in zip(rewards, results, strict=True):
-            status = {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
-            found.append({"decision": id_} | status)
+            found.append({"decision": id_} | _status(result))
+        return _response({"results": found})
+
+    async def import_decisions(self, request: Request) -> Response:
+        """Learn from decisions that another system has made; each counts once, by its request id."""
+        hosted = self._gateway.policy(request.path_params["name"])
+        entries = self._list(await _json(request), "decisions")
+        sets: list[DecisionSet] = []
+        names: list[str | None] = []
+        rewards: list[float | None] = []
+        costs: list[float | None] = []
+        for i, entry in enumerate(entries):
+            one, name = self._entry(hosted, entry, f"decisions[{i}]", _LOGGED)
+            if name is None:
+                message = "request is missing; an imported decision needs an id of its own, so that it counts once."
+                raise invalid(message, f"decisions[{i}].request")
+            if one.options.logged is None:
+                raise invalid("index is missing; expected the row that was chosen.", f"decisions[{i}].index")
+            reward = entry.get("reward")
+            sets.append(one)
+            names.append(name)
+            costs.append(_cost(hosted, entry, f"decisions[{i}]."))
+            rewards.append(None if reward is None else _number(hosted, reward, f"decisions[{i}].reward"))
+        # Two steps, both of which may be repeated: whoever gets no response sends everything again.
+        rows = await self._gateway.decide(hosted, sets, names)
+        known = [place for place, reward in enumerate(rewards) if reward is not None]
+        sent = [
+            SentReward(rows[i].round, rows[i].epoch, float(rewards[i] or 0.0), rows[i].decision, cost=costs[i])
+            for i in known
+        ]
+        results = await self._gateway.reward(hosted, sent) if sent else []
+        found = [{"decision": row.decision, "status": "pending"} for row in rows]
+        for place, result in zip(known, results, strict=True):
+            found[place] |= _status(result)
         return _response({"results": found})
 
     def _policy(self, request: Request) -> HostedPolicy:
@@ -96,26 +126,30 @@ class DecisionHandlers:
 
     # Reading bodies
 
-    def _entry(self, hosted: HostedPolicy, entry: Any, place: str) -> tuple[DecisionSet, str | None]:
-        """Return the decision set of an entry, and the request id."""
+    def _entry(
+        self, hosted: HostedPolicy, entry: Any, place: str, more: set[str] = _OPTIONS
+    ) -> tuple[DecisionSet, str | None]:
+        """Return the decision set of an entry, and the request id; `more` are the fields besides the actions."""
         try:
             if type(entry) is not dict:
                 raise invalid("A request to decide is a JSON object; expected one with actions, or query and items.")
             request = entry.get("request")
             if request is not None:
                 vectors.name(request, "request", 64)
-            allowed = _INLINE if hosted.catalogue is None else _FROM_CATALOGUE
+            allowed = (_INLINE if hosted.catalogue is None else _FROM_CATALOGUE) | more
             if not entry.keys() <= allowed:
                 extra = sorted(set(entry) - allowed)[0][:100]
                 kind = "without a" if hosted.catalogue is None else "with a"
                 message = f"A policy {kind} catalogue takes no field {extra!r}; expected {', '.join(sorted(allowed))}."
                 raise invalid(message, extra)
             found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
-            if not entry.keys().isdisjoint(_OPTIONS - {"request"}):
+            if not entry.keys().isdisjoint(more - {"request"}):
                 if not hosted.takes_options:
                     message = "Deciders take no allowed, exclude, scores or count; run the service without --deciders."
                     raise Refusal(409, "not_with_deciders", message)
-                found = replace(found, options=_options(entry, found, hosted.catalogue))
+                if entry.get("costs") is not None:
+                    _refuse_without_budget(hosted, "costs")
+                found = replace(found, options=read_options(entry, found, hosted.catalogue))
             return found, request
         except Refusal as refusal:
             if place:
@@ -129,7 +163,7 @@ class DecisionHandlers:
         return InlineSet(vectors.matrix(entry.get("actions"), dim, self._settings, "actions"))
 
     def _same_dim(self, known: int | None, value: Any) -> int:
-        dim = _whole(value, "dim")
+        dim = whole(value, "dim")
         if known is not None and dim != known:
             raise invalid(f"dim is {dim}; this policy takes vectors of length {known}.", "dim", "wrong_dimension")
         if dim > self._settings.max_dim:
@@ -181,49 +215,6 @@ class DecisionHandlers:
         return found
 
 
-def _options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Options:
-    """Return what an entry says besides the actions."""
-    size = found.size(catalogue)
-    ids = None
-    if catalogue is not None and (entry.get("allowed") is not None or entry.get("exclude") is not None):
-        assert isinstance(found, CatalogueSet)
-        slots = catalogue.slots_at(found.version) if found.slots is None else found.slots
-        ids = {catalogue.names[slot]: row for row, slot in enumerate(slots.tolist())}
-    out: set[int] = set()
-    if entry.get("allowed") is not None:
-        out |= set(range(size)) - _rows(entry["allowed"], "allowed", size, ids, strict=True)
-    if entry.get("exclude") is not None:
-        out |= _rows(entry["exclude"], "exclude", size, ids, strict=False)
-    if len(out) == size:
-        raise invalid("allowed and exclude leave no action to choose from; expected at least one.", "exclude")
-    scores = entry.get("scores")
-    if scores is not None:
-        if type(scores) is not list or len(scores) != size:
-            raise invalid(f"scores is not a list of {size} numbers, one for each action or item.", "scores")
-        if catalogue is not None and entry.get("items") is None:
-            raise invalid("scores are in the order of items; send items with them.", "scores")
-        scores = np.array([vectors.number(one, "scores") for one in scores])
-    count = entry.get("count")
-    if count is not None and not 1 <= _whole(count, "count") <= min(size - len(out), _LONGEST):
-        message = f"count is {count}; expected at most {min(size - len(out), _LONGEST)}, the actions to choose from."
-        raise invalid(message, "count")
-    return Options(np.array(sorted(out), dtype=np.int32) if out else None, scores, 0 if count is None else int(count))
-
-
-def _rows(value: Any, field: str, size: int, ids: dict[str, int] | None, strict: bool) -> set[int]:
-    """Return rows by their numbers or the ids of their items; ids that are not offered are refused, or passed over."""
-    if type(value) is not list or (ids is None and not all(type(one) is int and 0 <= one < size for one in value)):
-        raise invalid(
-            f"{field} is not a list of {'item ids' if ids is not None else f'rows from 0 to {size - 1}'}.", field
-        )
-    if ids is None:
-        return set(value)
-    strange = next((one for one in value if type(one) is not str or (strict and one not in ids)), None)
-    if strange is not None:
-        raise invalid(f"{field} holds {str(strange)[:100]!r}, which is not offered here.", field, "unknown_item")
-    return {ids[one] for one in value if one in ids}
-
-
 async def _json(request: Request) -> Any:
     require_json(request)
     body = await read_body(request)
@@ -235,25 +226,16 @@ async def _json(request: Request) -> Any:
     return content
 
 
-def _whole(value: Any, field: str) -> int:
-    text = str(value) if type(value) in (int, str) else ""
-    if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise invalid(f"{field} is missing or not a whole number above 0.", field)
-    return int(text)
-
-
 def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentReward]:
     """Return the id and the reward; the number is 0 where no decision of this policy has the id."""
     inside = f"{place}." if place else ""
     if type(entry) is not dict or not {"decision", "reward"} <= entry.keys() <= _REWARD:
-        message = "A reward is a JSON object with the fields decision and reward, and optionally part and correct."
+        message = (
+            "A reward is a JSON object with the fields decision and reward, and optionally part, correct and cost."
+        )
         raise invalid(message, place or None)
     id_ = vectors.name(entry["decision"], f"{inside}decision")
-    reward = vectors.number(entry["reward"], f"{inside}reward")
-    if hosted.spec.outside(reward):
-        low, high = hosted.spec.least_reward, hosted.spec.largest_reward
-        message = f"reward is {reward:g}; this policy takes rewards from {low} to {high}."
-        raise invalid(message, f"{inside}reward", "reward_out_of_bounds")
+    reward = _number(hosted, entry["reward"], f"{inside}reward")
     part, correct = entry.get("part"), entry.get("correct", False)
     if type(correct) is not bool:
         raise invalid("correct is neither true nor false.", f"{inside}correct")
@@ -265,7 +247,38 @@ def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentRewa
         raise Refusal(409, "learned_at_once", message, place or None)
     policy, epoch, number = read_decision_id(id_) or (0, None, 0)
     named = "" if part is None else vectors.name(part, f"{inside}part", 64)
-    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct)
+    cost = _cost(hosted, entry, inside)
+    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct, cost)
+
+
+def _cost(hosted: HostedPolicy, entry: dict[str, Any], inside: str) -> float | None:
+    """Return what was paid, which a policy with a budget learns with the reward."""
+    if entry.get("cost") is None:
+        return None
+    _refuse_without_budget(hosted, f"{inside}cost")
+    if hosted.spec.learn_at != "reward":
+        message = "This policy learns at the end of the time to live, without costs; send them as costs, to decide."
+        raise invalid(message, f"{inside}cost")
+    return least_zero(entry["cost"], f"{inside}cost")
+
+
+def _refuse_without_budget(hosted: HostedPolicy, field: str) -> None:
+    if hosted.spec.budget is None:
+        raise invalid("This policy has no budget, so it takes no costs; create one with a budget.", field)
+
+
+def _number(hosted: HostedPolicy, value: Any, field: str) -> float:
+    """Return a reward that the policy takes."""
+    reward = vectors.number(value, field)
+    if hosted.spec.outside(reward):
+        low, high = hosted.spec.least_reward, hosted.spec.largest_reward
+        message = f"reward is {reward:g}; this policy takes rewards from {low} to {high}."
+        raise invalid(message, field, "reward_out_of_bounds")
+    return reward
+
+
+def _status(result: str | Refusal) -> dict[str, Any]:
+    return {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
 
 
 def _response(content: dict[str, Any]) -> Response:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from eigenbandits.serve.http.vectors import SLUG
-from eigenbandits.serve.served_decision import ServedDecision
 from eigenbandits.serve.storage.schema import KeyRow
 from eigenbandits.serve.writer.policy_spec import DEFAULT
 
@@ -16,6 +15,7 @@ Name = Annotated[str, Field(pattern=f"^{SLUG}$", description="Lowercase letters,
 Number = Annotated[float, Field(strict=True)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e12, le=1e12)]
 Value = StrictBool | StrictInt | Finite | str | None
+Arguments = dict[str, Value | list[Finite]]
 Vector = Annotated[
     list[Number] | str, Field(description="Numbers, or base64 of little-endian float32, which is much faster.")
 ]
@@ -55,6 +55,11 @@ class NewPolicy(Body):
     clone_of: Annotated[Name | None, Field(description="A policy whose state and settings this one starts from.")] = (
         None
     )
+    budget: Annotated[Arguments | None, Field(examples=[{"budget": 0.5}], description="Arguments of Budgeted.")] = None
+    guard: Annotated[
+        Arguments | None,
+        Field(examples=[{"noise": 0.5, "theta_bound": 1.0}], description="Arguments of Guarded."),
+    ] = None
 
 
 class PolicyChanges(Body):
@@ -64,6 +69,32 @@ class PolicyChanges(Body):
     default_reward: Finite | None = None
     least_reward: Finite | None = None
     largest_reward: Finite | None = None
+
+
+class NewTranslation(Body):
+    """A policy to create from another one, for the vectors of another encoder."""
+
+    name: Name
+    catalogue: Annotated[Name | None, Field(description="The same items with the new vectors.")] = None
+    old_queries: Annotated[Matrix | None, Field(description="Some queries, as the old encoder embeds them.")] = None
+    new_queries: Annotated[Matrix | None, Field(description="The same, as the new encoder does.")] = None
+    old_actions: Annotated[Matrix | None, Field(description="Without a catalogue: some actions as they were.")] = None
+    new_actions: Annotated[Matrix | None, Field(description="The same, as the new encoder embeds them.")] = None
+    new_dim: Annotated[Dim | None, Field(description="The length of the new actions, if they are base64.")] = None
+
+
+class Merge(Body):
+    """What replicas of a policy have learned."""
+
+    replicas: Annotated[list[str], Field(min_length=1, description="Their snapshots, each in base64.")]
+    base: Annotated[str | None, Field(description="The snapshot that all of them started from, in base64.")] = None
+    request: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Merged(BaseModel):
+    """The outcome of a merge."""
+
+    status: Literal["merged", "repeated"]
 
 
 class Latency(BaseModel):
@@ -93,6 +124,8 @@ class PolicyInfo(BaseModel):
     observe_every: int
     keep_sets: bool
     clone_of: str | None
+    budget: dict[str, Any] | None
+    guard: dict[str, Any] | None
     created_at: float
     dim: int | None
     decisions: int
@@ -107,6 +140,26 @@ class Policies(BaseModel):
     """All policies."""
 
     policies: list[PolicyInfo]
+
+
+class TranslationInfo(BaseModel):
+    """How well a belief was carried over; see `Translation`."""
+
+    old_dim: int
+    new_dim: int
+    pairs: int
+    method: str
+    residual: float
+    loss: float
+    guarded: bool
+    summary: list[str]
+
+
+class Translated(BaseModel):
+    """A policy for the vectors of another encoder; no translation where the policy was there already."""
+
+    policy: PolicyInfo
+    translation: TranslationInfo | None
 
 
 class HistoryQuery(BaseModel):
@@ -176,60 +229,6 @@ class History(BaseModel):
     buckets: list[Bucket]
 
 
-class Decide(Body):
-    """One decision: `actions` for a policy without a catalogue, `query` and `items` for one with a catalogue."""
-
-    actions: Matrix | None = None
-    dim: Dim | None = None
-    query: Vector | None = None
-    items: Ids | None = None
-    allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows, or items, to choose from.")] = (
-        None
-    )
-    exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows, or items, to leave out.")] = None
-    scores: Annotated[list[Number] | None, Field(description="What a ranker says of each action, or item.")] = None
-    count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of so many.")] = None
-    request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
-
-
-class DecideBatch(Body):
-    """Many decisions."""
-
-    requests: Annotated[list[Decide], Field(min_length=1)]
-
-
-class DecidedBatch(BaseModel):
-    """Many decisions, in the order of the requests; or the decisions of a list, in its order."""
-
-    decisions: list[ServedDecision]
-
-
-class Decided(RootModel[ServedDecision | DecidedBatch]):
-    """A decision, or those of a list: show what was chosen, and send each reward with the id."""
-
-
-class Reward(Body):
-    """The reward of a decision."""
-
-    decision: Annotated[str, Field(min_length=1, max_length=200)]
-    reward: Finite
-    part: Annotated[str | None, Field(min_length=1, max_length=64)] = None
-    correct: StrictBool = False
-
-
-class RewardBatch(Body):
-    """Many rewards, each independent of the others."""
-
-    rewards: Annotated[list[Reward], Field(min_length=1)]
-
-
-class Rewarded(BaseModel):
-    """The outcome of a reward."""
-
-    decision: str
-    status: Literal["learned", "recorded", "corrected", "repeated"]
-
-
 class ErrorInfo(BaseModel):
     """What was wrong: a code for programs, a sentence for people."""
 
@@ -242,20 +241,6 @@ class Error(BaseModel):
     """The body of every response with a status of 400 or more."""
 
     error: ErrorInfo
-
-
-class RewardResult(BaseModel):
-    """The outcome of one of many rewards."""
-
-    decision: str
-    status: Literal["learned", "recorded", "corrected", "repeated", "refused"]
-    error: ErrorInfo | None = None
-
-
-class RewardedBatch(BaseModel):
-    """The outcomes of many rewards, in their order."""
-
-    results: list[RewardResult]
 
 
 class Items(Body):

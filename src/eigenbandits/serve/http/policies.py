@@ -42,8 +42,11 @@ class PolicyHandlers:
             spec = self._cloned(body.clone_of, body)
         # Wrong parameters are refused here, before they reach the writer.
         spec.check()
-        if spec.holdout and not self._writer.takes_holdout:
-            raise Refusal(409, "not_with_deciders", "Deciders take no holdout; run the service without --deciders.")
+        if not self._writer.takes_holdout:
+            for name in ("holdout", "budget", "guard"):
+                if getattr(spec, name):
+                    message = f"Deciders take no {name}; run the service without --deciders."
+                    raise Refusal(409, "not_with_deciders", message, name)
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)
@@ -51,10 +54,15 @@ class PolicyHandlers:
     def _cloned(self, of: str, body: models.NewPolicy) -> PolicySpec:
         """Return the settings of a clone: those of the other policy, but for what was sent."""
         source = self._gateway.policy(of).spec
-        for name in ("algorithm", "parameters", "catalogue", "dim"):
+        for name in ("algorithm", "parameters", "catalogue", "dim", "budget"):
             if name in body.model_fields_set:
                 raise invalid(f"{name} and clone_of were sent; a clone has the {name} of {of!r}, so omit it.", name)
-        return dataclasses.replace(source, **body.model_dump(exclude_unset=True, exclude={"name"}))
+        made = dataclasses.replace(source, **body.model_dump(exclude_unset=True, exclude={"name"}))
+        if made.guard != source.guard and not (
+            made.guard and source.guard and made.guard | {"shadow": None} == source.guard | {"shadow": None}
+        ):
+            raise invalid(f"A clone has the guard of {of!r}, of which only shadow may differ.", "guard")
+        return made
 
     async def list_policies(self) -> models.Policies:
         """List all policies."""
@@ -140,8 +148,12 @@ class PolicyHandlers:
         return Response(content, media_type=BINARY, headers={"x-log-position": str(position)})
 
     def _info(self, summary: dict[str, Any]) -> models.PolicyInfo:
-        latency = self._gateway.metrics.latency(time.perf_counter(), summary["name"])
-        return models.PolicyInfo(**summary, latency=latency)
+        return policy_info(self._gateway, summary)
+
+
+def policy_info(gateway: Gateway, summary: dict[str, Any]) -> models.PolicyInfo:
+    """Return what is shown of a policy."""
+    return models.PolicyInfo(**summary, latency=gateway.metrics.latency(time.perf_counter(), summary["name"]))
 
 
 def _plain(value: Any) -> Any:

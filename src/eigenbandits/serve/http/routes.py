@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from eigenbandits.serve.http import decision_models as d
 from eigenbandits.serve.http import models as m
 from eigenbandits.serve.http import uploads
+from eigenbandits.serve.http.carried_over import CarryoverHandlers
 from eigenbandits.serve.http.catalogues import CatalogueHandlers
 from eigenbandits.serve.http.decisions import DecisionHandlers
 from eigenbandits.serve.http.endpoint import ANY_KEY, BINARY, OPEN, PARQUET, TEXT, Endpoint
@@ -19,19 +21,22 @@ _UPLOAD = "max_catalogue_bytes"
 def routes(gateway: Gateway) -> list[Endpoint]:
     """Return the table; routes are tried in this order, so the frequent ones come first."""
     decisions, policies, catalogues = DecisionHandlers(gateway), PolicyHandlers(gateway), CatalogueHandlers(gateway)
+    carryover = CarryoverHandlers(gateway)
     keys, status, page = KeyHandlers(gateway), StatusHandlers(gateway), PageHandlers()
     metrics = OPEN if gateway.settings.open_metrics else ANY_KEY
     # In each row: method, path, scope and handler, then what `Endpoint` says about the request and the response.
     # fmt: off
     return [
         Endpoint("POST", "/v1/policies/{name}/decide", "decide", decisions.decide,
-                 m.Decided, body=m.Decide, raw=("dim", "request"), errors=(404,), label="decide"),
+                 d.Decided, body=d.Decide, raw=("dim", "request"), errors=(404,), label="decide"),
         Endpoint("POST", "/v1/policies/{name}/reward", "reward", decisions.reward,
-                 m.Rewarded, body=m.Reward, errors=(404, 409), label="reward"),
+                 d.Rewarded, body=d.Reward, errors=(404, 409), label="reward"),
         Endpoint("POST", "/v1/policies/{name}/decide/batch", "decide", decisions.decide_batch,
-                 m.DecidedBatch, body=m.DecideBatch, raw=("dim", "sets"), errors=(404,), label="decide/batch"),
+                 d.DecidedBatch, body=d.DecideBatch, raw=("dim", "sets"), errors=(404,), label="decide/batch"),
         Endpoint("POST", "/v1/policies/{name}/reward/batch", "reward", decisions.reward_batch,
-                 m.RewardedBatch, body=m.RewardBatch, errors=(404,), label="reward/batch"),
+                 d.RewardedBatch, body=d.RewardBatch, errors=(404,), label="reward/batch"),
+        Endpoint("POST", "/v1/policies/{name}/import", "admin", decisions.import_decisions,
+                 d.ImportedBatch, body=d.ImportBatch, errors=(404, 409), label="import"),
         Endpoint("POST", "/v1/empty", ANY_KEY, status.empty, m.Empty, label="empty"),
 
         Endpoint("POST", "/v1/policies", "admin", policies.create_policy,
@@ -48,6 +53,11 @@ def routes(gateway: Gateway) -> list[Endpoint]:
         Endpoint("GET", "/v1/policies/{name}/lift", ANY_KEY, policies.get_lift, m.Lift, errors=(404,)),
         Endpoint("GET", "/v1/policies/{name}/export", "admin", policies.export_log,
                  PARQUET, query=m.ExportQuery, errors=(404,)),
+        Endpoint("POST", "/v1/policies/{name}/translate", "admin", carryover.translate_policy,
+                 m.Translated, body=m.NewTranslation, parse=uploads.read, limit=_UPLOAD,
+                 statuses=(201, 200), errors=(404, 409)),
+        Endpoint("POST", "/v1/policies/{name}/merge", "admin", carryover.merge_policy,
+                 m.Merged, body=m.Merge, limit=_UPLOAD, errors=(404, 409)),
         Endpoint("GET", "/v1/policies/{name}/snapshot", "admin", policies.get_snapshot, BINARY, errors=(404,)),
 
         Endpoint("GET", "/v1/catalogues", ANY_KEY, catalogues.list_catalogues, m.Catalogues),

@@ -81,7 +81,7 @@ class Follower:
         Their rewards go into the lane of the learner, where they are followed like all others. A reward that a caller
         has sent in the meantime is there already, and counts.
         """
-        life, now = hosted.spec.time_to_live, self._learner.clock.now()
+        life, now = hosted.life(self._learner.settings.keep_seconds), self._learner.clock.now()
         if life is None:
             return False
         over: list[tuple[float, int]] = []

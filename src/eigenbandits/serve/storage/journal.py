@@ -57,6 +57,7 @@ class Journal:
     def drop_policy(self, id_: int) -> None:
         """Delete a policy; everything that belongs to it becomes garbage."""
         self.connection.execute("DELETE FROM policies WHERE id = ?", (id_,))
+        self.connection.execute("DELETE FROM meta WHERE name LIKE ?", (f"merge {id_} %",))
         self.add_garbage("policy", id_)
 
     def move_heads(self, heads: Sequence[schema.PolicyRow]) -> None:
@@ -67,6 +68,14 @@ class Journal:
     def move_pruned(self, policy: int, through: int) -> None:
         """Write how far a policy's decision sets have been pruned."""
         self.connection.execute("UPDATE policies SET pruned_through = ? WHERE id = ?", (through, policy))
+
+    def drop_log(self, policy: int, numbers: Sequence[int], through: int) -> None:
+        """Delete the events of a policy up to a position, and the decisions that ended in them."""
+        for table in (schema.DECISIONS, schema.REWARDS, schema.PARTS):
+            sql = f"DELETE FROM {table.name} WHERE policy = ? AND number = ?"
+            self.connection.many(sql, [(policy, number) for number in numbers])
+        self.connection.execute("DELETE FROM events WHERE policy = ? AND position <= ?", (policy, through))
+        self.connection.execute("UPDATE policies SET dropped_through = ? WHERE id = ?", (through, policy))
 
     # Garbage: rows of policies and catalogues that do not exist any more, or not yet. Ids are never used again, so
     # nobody sees them, and they can be deleted some at a time.
@@ -96,6 +105,15 @@ class Journal:
         self.keep_garbage(kind, id_)
         return False
 
+    def note_merge(self, policy: int, request: str, digest: str) -> str | None:
+        """Note what a policy was merged with under a request id; return what was noted before, if anything was."""
+        name = f"merge {policy} {request}"
+        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
+        if found:
+            return str(found[0][0])
+        self.add(schema.META, [schema.MetaRow(name, digest)])
+        return None
+
     # The log
 
     def events(self, policy: int, after: int, through: int) -> Iterator[schema.EventRow]:
@@ -113,6 +131,14 @@ class Journal:
     def decisions_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.DecisionRow]:
         """Return some decisions by their number."""
         return {row.round: row for row in self._rows_in(schema.DECISIONS, policy, "number", numbers)}
+
+    def heads_of(self, policy: int, numbers: Sequence[int], size: int) -> dict[int, bytes]:
+        """Return the first bytes of the contents of some decisions, by their number."""
+        found: dict[int, bytes] = {}
+        for part, marks in in_lists(numbers):
+            sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number IN ({marks})"
+            found |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
+        return found
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """Return epoch and arm of some decisions, by their number."""

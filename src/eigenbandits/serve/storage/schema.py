@@ -12,15 +12,19 @@ from eigenbandits.serve.storage import lanes
 from eigenbandits.serve.storage.table import Table
 
 # The version of the tables: an older database gets what it lacks when it is opened, one of a later version is refused.
-# Version 2 added the epoch to the ids of decisions, which version 1 would not understand.
-VERSION = 2
+# Version 2 added the epoch to the ids of decisions, version 3 costs; the versions before would not understand them.
+VERSION = 3
 # Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
-# decisions that deciders had made, was published to them, or started from the state of another policy.
+# decisions that deciders had made, was published to them, started from the state of another policy, learned from some
+# rewards and costs, or took over what its replicas had learned.
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
+PAY, MERGE = "pay", "merge"
+# Those in which decisions ended.
+ENDINGS = (LEARN, EXPIRE, PAY)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
-# Arms of a policy with a holdout: decisions of the policy itself, and of the baseline.
-POLICY, BASELINE = 0, 1
+# Arms: decisions of a policy with a holdout, those of its baseline, and those that another system has made.
+POLICY, BASELINE, LOGGED = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,8 @@ class DecisionRow(ServedDecision):
         restored, numbers are used again; the epoch distinguishes a lost decision from the one that now has its number.
         None in rows of version 1.
     arm
-        1 if the baseline made it; see `PolicySpec.holdout`.
+        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; 0 for the others where there is a
+        holdout.
     belief
         The version of the belief that a decider chose by; None where the newest one was used.
     """
@@ -117,7 +122,7 @@ class EventRow:
 class RewardRow:
     """How a decision ended; the key keeps a reward from counting twice, whatever happens above it.
 
-    `arrival` is its number in the lane that it was written in, where there are lanes.
+    `arrival` is its number in the lane that it was written in, where there are lanes; `cost` what was paid, if known.
     """
 
     policy: int
@@ -126,6 +131,7 @@ class RewardRow:
     kind: str
     rewarded_at: float
     arrival: int | None = None
+    cost: float | None = None
 
 
 @dataclass(slots=True)
@@ -154,7 +160,7 @@ class HistoryRow:
 
 @dataclass(slots=True)
 class ArmRow:
-    """The rewards of the decisions that the policy (arm 0) or the baseline (arm 1) made: count, sum, sum of squares."""
+    """The rewards of the decisions of an arm: count, sum, sum of squares."""
 
     policy: int
     arm: int
@@ -175,7 +181,7 @@ class Head:
     expired_through: int = 0
     pruned_through: int = 0
     last_at: float = 0.0
-    # The decisions up to this number were deleted, as older than the service keeps them.
+    # The events up to this position were deleted, with the decisions that ended in them: the service keeps neither.
     dropped_through: int = 0
 
     @property

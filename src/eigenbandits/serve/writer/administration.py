@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.policy import files
+from eigenbandits.policy import Policy, files
 from eigenbandits.serve.errors import Refusal, invalid, unavailable, unknown
 from eigenbandits.serve.keys import new_key
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.batch import parts
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.outcomes import different_request
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.writer import Writer
+from eigenbandits.wrappers.guarded import Guarded
 
 # Slots of a catalogue for each item that it may have: those of replaced and removed items are kept for the decisions
 # that were offered them.
@@ -43,8 +47,11 @@ class Administration:
 
     # Policies
 
-    def create_policy(self, journal: Journal, name: str, spec: PolicySpec) -> Publish:
-        """Add a policy; the result is its summary and whether it is new."""
+    def create_policy(self, journal: Journal, name: str, spec: PolicySpec, state: bytes | None = None) -> Publish:
+        """Add a policy, with the state that it starts from if it has one; the result is its summary, and if it is new.
+
+        A clone without such a state starts from that of the other policy.
+        """
         registry = self._registry
         if registry.has_policy(name):
             known = registry.policy(name)
@@ -57,7 +64,8 @@ class Administration:
         self._refuse_too_many("policies", len(registry.policies))
         catalogue = None if spec.catalogue is None else registry.catalogue(spec.catalogue)
         # Nothing is in flight: the state of the other policy is the one that its log leads to.
-        state = None if spec.clone_of is None else files.to_bytes(registry.policy(spec.clone_of).policy)
+        if state is None and spec.clone_of is not None:
+            state = _cloned(registry.policy(spec.clone_of).policy, spec)
         now = self._writer.clock.now()
         row = schema.PolicyRow(
             id=journal.new_id(), name=name, spec=spec.seeded().to_text(), created_at=now, last_at=now
@@ -85,6 +93,32 @@ class Administration:
             hosted.spec, hosted.head.spec = spec, spec.to_text()
             self._writer.look_again(hosted.id)
             return hosted.summary()
+
+        return publish
+
+    def merge_policy(self, journal: Journal, name: str, content: bytes, request: str) -> Publish:
+        """Add to a policy what its replicas have learned, once for each request id; the result says if it is new."""
+        hosted = self._registry.policy(name)
+        digest = hashlib.sha256(content).hexdigest()
+        known = journal.note_merge(hosted.id, request, digest)
+        if known is not None:
+            if known != digest:
+                raise different_request()
+            return lambda: False
+        try:
+            merged = hosted.merged(content)
+        except ValueError as error:
+            raise invalid(f"The policies cannot be merged: {error}", "replicas") from error
+        # The state changes with this event and in no other way, as it does at a replay.
+        head = dataclasses.replace(hosted.head, position=hosted.head.position + 1)
+        journal.add(schema.EVENTS, [schema.EventRow(hosted.id, head.position, schema.MERGE, content)])
+        journal.move_heads([head])
+
+        def publish() -> bool:
+            hosted.policy, hosted.head = merged, head
+            # Such an event is large, and a snapshot past it spares the next start the merge.
+            hosted.since_snapshot += self._settings.snapshot_events
+            return True
 
         return publish
 
@@ -260,6 +294,15 @@ class Administration:
             raise unknown("key", id_[:100])
         keys = journal.keys()
         return lambda: self._registry.keys.replace(keys)
+
+
+def _cloned(policy: Policy, spec: PolicySpec) -> bytes:
+    """Return the state that a clone starts from, whose guard may be out of shadow mode or back in it."""
+    if isinstance(policy, Guarded) and spec.guard is not None and policy.shadow != spec.guard.get("shadow", False):
+        made = spec.make()
+        made.restore(copy.deepcopy(policy.state()))
+        policy = made
+    return files.to_bytes(policy)
 
 
 def _catalogue_of(row: schema.PolicyRow) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from eigenbandits.policy import Decision
@@ -14,7 +15,6 @@ from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import BASELINE, POLICY
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import (
     DecideCommand,
@@ -24,7 +24,7 @@ from eigenbandits.serve.writer.commands import (
     SentReward,
 )
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
-from eigenbandits.serve.writer.event_codec import decode_decision, encode_range, encode_rewards
+from eigenbandits.serve.writer.event_codec import decode_decision, encode_payments, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
 
@@ -214,9 +214,9 @@ class Batch(BatchRows):
         for part in parts(sizes, _AT_ONCE):
             started = time.perf_counter()
             first = hosted.head.number + 1
-            forced = [hosted.baseline(first + i, one) for i, one in enumerate(sets[part])]
+            forced = [hosted.forced(first + i, one) for i, one in enumerate(sets[part])]
             try:
-                decisions = hosted.choose(sets[part], forced)
+                decisions = hosted.choose(sets[part], [row for row, _ in forced])
             except ValueError as error:
                 raise PolicyError(commands, invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
@@ -228,7 +228,7 @@ class Batch(BatchRows):
                 place = i if sets[part][0].options.count else 0
                 offered = 0 if place else i
                 request = None if place else requests[part][offered]
-                arm = None if not hosted.spec.holdout else POLICY if forced[offered] is None else BASELINE
+                arm = forced[offered][1]
                 row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, arm, place)
                 hosted.keep(row, decision)
                 if place:
@@ -254,7 +254,7 @@ class Batch(BatchRows):
         ended = self._ended(hosted, absent)
         origins = self._journal.origins_of(hosted.id, absent) if absent else {}
         parts = self._parts(hosted, known) if hosted.spec.learn_at == "time_to_live" else {}
-        fresh: dict[int, float] = {}
+        fresh: dict[int, SentReward] = {}
         arms: dict[int, int | None] = {}
         counts = {"learned": 0, "recorded": 0, "corrected": 0, "repeated": 0, "refused": 0}
         outcomes: list[Result] = []
@@ -269,27 +269,29 @@ class Batch(BatchRows):
                 elif hosted.spec.learn_at == "time_to_live" and sent.number not in ended:
                     result = self._record(hosted, sent, parts)
                 else:
-                    result = outcome(sent.reward, ended.get(sent.number), fresh.get(sent.number))
+                    result = outcome(sent, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
-                    fresh[sent.number], arms[sent.number] = sent.reward, None if origin is None else origin[1]
+                    fresh[sent.number], arms[sent.number] = sent, None if origin is None else origin[1]
                 results.append(result)
                 counts["refused" if isinstance(result, Refusal) else result] += 1
             outcomes.append((command, results))
+        rewards = {number: sent.reward for number, sent in fresh.items()}
         if fresh:
             # All reading of the log comes first.
             decisions = hosted.decisions(list(fresh), self._journal)
-            self._learn(hosted, decisions, list(fresh), list(fresh.values()), commands)
-            self._add_rewards(hosted, fresh, schema.GIVEN)
-            self._add_to_arms(hosted, fresh, arms)
+            costs = {number: sent.cost for number, sent in fresh.items() if sent.cost is not None}
+            self._learn(hosted, decisions, list(fresh), list(rewards.values()), commands, costs)
+            self._add_rewards(hosted, rewards, schema.GIVEN, costs)
+            self._add_to_arms(hosted, rewards, arms)
             hosted.head.rewards += len(fresh)
         self.results += outcomes
 
         def count() -> None:
             self.metrics.count_rewards(hosted.name, counts)
-            hosted.recent.extend(fresh.values())
+            hosted.recent.extend(rewards.values())
 
         self._counts.append(count)
-        return len(fresh), sum(fresh.values())
+        return len(fresh), sum(rewards.values())
 
     def _parts(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, dict[str, schema.PartRow]]:
         """Return what was recorded of the rewards of some decisions."""
@@ -327,15 +329,20 @@ class Batch(BatchRows):
         numbers: list[int],
         rewards: list[float],
         commands: Sequence[RewardCommand],
+        costs: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         started = time.perf_counter()
+        paid = [costs.get(number, math.nan) for number in numbers] if costs else None
         try:
-            hosted.learn(decisions, rewards)
+            hosted.learn(decisions, rewards, paid)
             for number in numbers:
                 hosted.drop(number)
         except Exception as error:
             raise PolicyError(commands, internal()) from error
-        self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
+        if paid is None:
+            self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
+        else:
+            self._add_event(hosted, schema.PAY, encode_payments(numbers, rewards, paid))
         seconds = time.perf_counter() - started
         hosted.note_rewards(seconds, len(numbers))
         self.metrics.learn_seconds.observe(seconds)

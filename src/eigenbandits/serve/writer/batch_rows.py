@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Self
 
 from eigenbandits.serve.metrics import Metrics
@@ -66,8 +67,17 @@ class BatchRows:
         hosted.head.position += 1
         self.events.append(schema.EventRow(hosted.id, hosted.head.position, kind, content))
 
-    def _add_rewards(self, hosted: HostedPolicy, rewards: Mapping[int, float | None], kind: str) -> None:
-        rows = [schema.RewardRow(hosted.id, number, reward, kind, self.now) for number, reward in rewards.items()]
+    def _add_rewards(
+        self,
+        hosted: HostedPolicy,
+        rewards: Mapping[int, float | None],
+        kind: str,
+        costs: Mapping[int, float] = MappingProxyType({}),
+    ) -> None:
+        rows = [
+            schema.RewardRow(hosted.id, number, reward, kind, self.now, cost=costs.get(number))
+            for number, reward in rewards.items()
+        ]
         self.rewards += rows
         self.by_number |= {(hosted.id, row.number): row for row in rows}
 

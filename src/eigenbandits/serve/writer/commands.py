@@ -38,6 +38,8 @@ class SentReward:
     part: str = ""
     # Whether it replaces what was sent before.
     correct: bool = False
+    # What was paid, if that is known.
+    cost: float | None = None
 
 
 @dataclass(slots=True, eq=False)

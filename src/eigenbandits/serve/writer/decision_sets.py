@@ -16,6 +16,18 @@ def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return np.array_equal(one.astype(np.float32), other.astype(np.float32))
 
 
+def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other, equal_nan=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A choice that another system has made: the row, and how likely it was to choose it, if that is known."""
+
+    index: int
+    propensity: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Options:
     """What a request says besides the actions.
@@ -28,11 +40,17 @@ class Options:
         What a ranker says of each row; None without one.
     count
         How many rows are chosen, as a list; 0 for a single one.
+    costs
+        What each row costs, NaN where that is not known; None where nothing is.
+    logged
+        The choice, if another system has made it already. The log keeps it in the row of the decision, not here.
     """
 
     excluded: Slots | None = None
     scores: NDArray[np.float64] | None = None
     count: int = 0
+    costs: NDArray[np.float64] | None = None
+    logged: Logged | None = None
 
     def allowed(self, size: int) -> NDArray[np.intp] | None:
         """Return the rows of a set that may be chosen; None for all."""
@@ -48,9 +66,7 @@ class Options:
 
     def repeats(self, other: Options) -> bool:
         """Return whether these are the options of the same request again; rows may have moved meanwhile."""
-        if self.scores is None or other.scores is None:
-            return self.scores is other.scores and self.count == other.count
-        return np.array_equal(self.scores, other.scores) and self.count == other.count
+        return self.count == other.count and _same(self.scores, other.scores) and _same(self.costs, other.costs)
 
 
 PLAIN = Options()

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenbandits.serve.storage.schema import PAY
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet, ListMember, Options
 
 Forecast = NDArray[np.float64]
@@ -22,7 +23,11 @@ _INLINE32, _INLINE64, _SOME_ITEMS, _ALL_ITEMS, _CHOSEN32, _CHOSEN64 = range(1, 7
 # Since version 2: options in front of a set, with the number of excluded rows and of scores, and the length of the
 # list; and a further row of a list, with its distance from the first.
 _OPTIONS, _MEMBER = 7, 8
+# Since version 3: the costs of all rows, in front of everything else.
+_COSTS = 9
 _RANGE = struct.Struct("<qq")
+# Bytes of a content that say what it is.
+HEAD = _HEAD.size
 
 
 def encode_decision(decision_set: DecisionSet | ListMember, forecast: Forecast | None = None) -> bytes:
@@ -38,6 +43,11 @@ def decode_decision(content: bytes) -> tuple[DecisionSet | ListMember, Forecast 
     """
     form, count, dim, version = _HEAD.unpack_from(content)
     found: DecisionSet | ListMember
+    if form == _COSTS:
+        costs = np.array(np.frombuffer(content, "<f8", count, _HEAD.size))
+        inner, forecast = decode_decision(content[_HEAD.size + costs.nbytes :])
+        assert not isinstance(inner, ListMember)
+        return replace(inner, options=replace(inner.options, costs=costs)), forecast
     if form == _OPTIONS:
         end = _HEAD.size + 4 * count
         excluded = np.frombuffer(content, "<i4", count, _HEAD.size) if count else None
@@ -70,6 +80,10 @@ def _encode_set(decision_set: DecisionSet | ListMember) -> bytes:
     if isinstance(decision_set, ListMember):
         return _HEAD.pack(_MEMBER, decision_set.offset, 0, 0)
     options = decision_set.options
+    if options.costs is not None:
+        costs = options.costs.astype("<f8").tobytes()
+        plain = replace(decision_set, options=replace(options, costs=None))
+        return _HEAD.pack(_COSTS, len(costs) // 8, 0, 0) + costs + _encode_set(plain)
     if options.excluded is None and options.scores is None and not options.count:
         return _encode_plain(decision_set)
     excluded = b"" if options.excluded is None else options.excluded.astype("<i4").tobytes()
@@ -87,6 +101,30 @@ def _encode_plain(decision_set: DecisionSet) -> bytes:
     array = decision_set.array
     single, double = (_CHOSEN32, _CHOSEN64) if decision_set.chosen_only else (_INLINE32, _INLINE64)
     return _HEAD.pack(single if array.dtype == np.float32 else double, *array.shape, 0) + array.tobytes()
+
+
+def encode_replicas(replicas: Sequence[bytes], base: bytes) -> bytes:
+    """Return the content of an event in which a policy was merged: the files of its replicas, and of their base."""
+    parts = [base, *replicas]
+    return np.array([len(parts), *map(len, parts)], dtype="<i8").tobytes() + b"".join(parts)
+
+
+def decode_replicas(content: bytes) -> tuple[list[bytes], bytes]:
+    """Return what `encode_replicas` was given."""
+    count = int(np.frombuffer(content, "<i8", 1)[0])
+    ends = np.cumsum(np.frombuffer(content, "<i8", count, 8)).tolist()
+    start = 8 * (count + 1)
+    base, *replicas = [content[start + a : start + b] for a, b in zip([0, *ends], ends, strict=False)]
+    return replicas, base
+
+
+def list_place(head: bytes) -> tuple[int, int]:
+    """Return how far behind the first row of its list a decision is, and how long the list is if it is the first.
+
+    Both are 0 for a decision that belongs to no list. The first `HEAD` bytes of the content are enough.
+    """
+    form, count, _, version = _HEAD.unpack(head)
+    return (count, 0) if form == _MEMBER else (0, version) if form == _OPTIONS else (0, 0)
 
 
 def encode_range(first: int, count: int) -> bytes:
@@ -116,8 +154,13 @@ def encode_rewards(numbers: Sequence[int], rewards: Sequence[float]) -> bytes:
     return np.array(numbers, dtype="<i8").tobytes() + np.array(rewards, dtype="<f8").tobytes()
 
 
-def decode_rewards(content: bytes) -> tuple[list[int], list[float]]:
-    """Return what `encode_rewards` was given."""
-    half = len(content) // 2
-    numbers = np.frombuffer(content[:half], dtype="<i8").tolist()
-    return numbers, np.frombuffer(content[half:], dtype="<f8").tolist()
+def encode_payments(numbers: Sequence[int], rewards: Sequence[float], costs: Sequence[float]) -> bytes:
+    """Return the content of an event in which decisions ended with costs, NaN where they are not known."""
+    return encode_rewards(numbers, rewards) + np.array(costs, dtype="<f8").tobytes()
+
+
+def decode_rewards(kind: str, content: bytes) -> tuple[list[int], list[float], list[float] | None]:
+    """Return what `encode_rewards` or, for events of the kind `PAY`, `encode_payments` was given."""
+    parts = np.frombuffer(content, dtype="<i8").reshape(3 if kind == PAY else 2, -1)
+    numbers, rewards = parts[0].tolist(), parts[1].view("<f8").tolist()
+    return numbers, rewards, parts[2].view("<f8").tolist() if kind == PAY else None

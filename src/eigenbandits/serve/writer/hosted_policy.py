@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,9 +14,22 @@ from eigenbandits import inputs
 from eigenbandits.policy import Decision, Policy, files
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import BASELINE, CLONE, DECIDE, FOLLOW, LEARN, PUBLISH, DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import (
+    BASELINE,
+    CLONE,
+    DECIDE,
+    EXPIRE,
+    FOLLOW,
+    LOGGED,
+    MERGE,
+    POLICY,
+    PUBLISH,
+    DecisionRow,
+    PolicyRow,
+)
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.decision_rows import bare_decision, decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
@@ -99,6 +113,11 @@ class HostedPolicy:
             return self.catalogue.dim
         return self.policy.dim if self.spec.dim is None else self.spec.dim
 
+    def life(self, keep: float) -> float | None:
+        """Return the seconds that a decision waits for its reward, given how long decisions are kept; None for ever."""
+        lives = [one for one in (self.spec.time_to_live, keep) if one is not None and one < math.inf]
+        return min(lives, default=None)
+
     def cost_of(self, decision_set: DecisionSet) -> float:
         """Return the seconds that a choice is estimated to take."""
         return self.seconds_per_number * decision_set.numbers(self.catalogue)
@@ -117,12 +136,14 @@ class HostedPolicy:
     def choose(self, sets: Sequence[DecisionSet], forced: Sequence[int | None]) -> list[Decision]:
         """Choose in each of some decision sets; or, of one set that asks for a list, all rows of the list.
 
-        Where a row is forced, because the baseline has chosen it, the policy has no other choice, but notes everything.
+        Where a row is forced, because the baseline or another system has chosen it, the policy has no other choice, but
+        notes everything.
         """
         arrays = [one.actions(self.catalogue) for one in sets]
         first = self.policy.round + 1
         observe = [self._observes(first + i) for i in range(len(arrays))]
         scores = [one.options.scores for one in sets]
+        costs = [one.options.costs for one in sets]
         allowed = [
             one.options.allowed(len(array)) if row is None else np.array([row])
             for one, array, row in zip(sets, arrays, forced, strict=True)
@@ -137,19 +158,34 @@ class HostedPolicy:
             )
         if len(arrays) == 1 or sum(array.size for array in arrays) > _LARGE_SET * len(arrays):
             return [
-                self.policy.choose(array, observe=seen, allowed=some, scores=given)
-                for array, seen, some, given in zip(arrays, observe, allowed, scores, strict=True)
+                self.policy.choose(array, observe=seen, allowed=some, scores=given, **self._priced(costs=paid))
+                for array, seen, some, given, paid in zip(arrays, observe, allowed, scores, costs, strict=True)
             ]
         limited = allowed if any(one is not None for one in allowed) else None
         ranked: Any = scores if any(one is not None for one in scores) else None
-        return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked)
+        priced = self._priced(costs=costs)
+        return self.policy.choose_many(arrays, observe=observe, allowed=limited, scores=ranked, **priced)
 
-    def baseline(self, number: int, decision_set: DecisionSet) -> int | None:
+    def _priced(self, **given: Any) -> dict[str, Any]:
+        """Return arguments about costs, which only a policy with a budget takes."""
+        return {} if self.spec.budget is None else given
+
+    def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
+        """Return the row that the policy does not choose by itself, if there is one, and the arm of the decision."""
+        logged = decision_set.options.logged
+        if logged is not None:
+            return logged.index, LOGGED
+        if not self.spec.holdout:
+            return None, None
+        row = self._baseline(number, decision_set)
+        return row, POLICY if row is None else BASELINE
+
+    def _baseline(self, number: int, decision_set: DecisionSet) -> int | None:
         """Return the row that the baseline chooses, if the decision of this number is the baseline's; else None.
 
         Which decisions are follows from the seed and the number alone.
         """
-        if not self.spec.holdout or decision_set.options.count:
+        if decision_set.options.count:
             return None
         seed = f"{self.id}-{self.spec.parameters.get('seed')}-{number}".encode()
         rng = np.random.default_rng(list(hashlib.blake2b(seed, digest_size=16).digest()))
@@ -168,12 +204,15 @@ class HostedPolicy:
         # The first set is always observed: before it there is no subspace to choose in.
         return number <= max(self.spec.observe_after, 1) or number % self.spec.observe_every == 0
 
-    def learn(self, decisions: Sequence[Decision], rewards: Sequence[float]) -> None:
-        """Learn the rewards of some decisions."""
+    def learn(
+        self, decisions: Sequence[Decision], rewards: Sequence[float], costs: Sequence[float] | None = None
+    ) -> None:
+        """Learn the rewards of some decisions, and their costs, NaN where one is not known."""
         if len(decisions) == 1:
-            self.policy.learn(decisions[0], rewards[0])
+            paid = None if costs is None or math.isnan(costs[0]) else costs[0]
+            self.policy.learn(decisions[0], rewards[0], **self._priced(cost=paid))
         else:
-            self.policy.learn_many(decisions, rewards)
+            self.policy.learn_many(decisions, rewards, **self._priced(costs=costs))
 
     def follow(self, numbers: Sequence[int], journal: Journal) -> None:
         """Record decisions that deciders made, in this order.
@@ -194,6 +233,13 @@ class HostedPolicy:
         if len(rows) != len(observed):
             raise ReplayError("decisions are missing")
         policy.round = done + len(numbers)
+
+    def merged(self, content: bytes) -> Policy:
+        """Return the policy with what its replicas have learned, as the content of an event has them."""
+        replicas, base = codec.decode_replicas(content)
+        found = files.from_bytes(files.to_bytes(self.policy))
+        found.merge([files.from_bytes(one) for one in replicas], files.from_bytes(base) if base else None)
+        return found
 
     def settle(self) -> None:
         """Let the belief follow the subspace, so that whoever chooses by it finds all of that done."""
@@ -221,18 +267,20 @@ class HostedPolicy:
         """Return a decision as `choose` made it, as far as learning needs it."""
         decision_set, forecast = codec.decode_decision(row.content)
         if not isinstance(decision_set, ListMember):
-            return self.decided(row.index, row.content)
+            return self.decided(row.index, row.content, row.cost)
         first = row.round - decision_set.offset
         whole, _ = codec.decode_set(journal.decisions_of(self.id, [first])[first].content)
         return self._decision(whole, row.index, forecast if self.policy.belief.accepts(forecast) else None)
 
-    def decided(self, index: int, content: bytes) -> Decision:
+    def decided(self, index: int, content: bytes, cost: float | None = None) -> Decision:
         """Return a decision from what the log keeps of it; not of a further row of a list."""
         decision_set, forecast = codec.decode_set(content)
         # A log may hold forecasts of another version of the library; then the reward is learned without.
-        return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None)
+        return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None, cost)
 
-    def _decision(self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None) -> Decision:
+    def _decision(
+        self, decision_set: DecisionSet, index: int, forecast: codec.Forecast | None, cost: float | None = None
+    ) -> Decision:
         policy, options = self.policy, decision_set.options
         action = np.array(decision_set.row(self.catalogue, index), dtype=policy.dtype)
         if policy.centering.by_set:
@@ -245,14 +293,14 @@ class HostedPolicy:
         action.flags.writeable = False
         lifted = row.astype(np.float64)
         lifted.flags.writeable = False
-        return Decision(index, action, 0, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        return bare_decision(index, action, 0, lifted, forecast, cost)
 
     # Open decisions
 
     def keep(self, row: DecisionRow, decision: Decision) -> None:
         """Keep an open decision in memory, without the model behind it."""
         action, lifted, forecast = decision.action, decision.lifted, decision.forecast
-        kept = Decision(decision.index, action, decision.round, 0.0, 0.0, lifted=lifted, forecast=forecast)
+        kept = bare_decision(decision.index, action, decision.round, lifted, forecast, row.cost)
         self._open[row.round] = OpenDecision(kept, row.epoch, row.arm)
         vectors = 1 if lifted is action else 2
         extra = 0 if forecast is None else forecast.nbytes
@@ -285,7 +333,9 @@ class HostedPolicy:
         choices hold, since they are what was shown and rewarded.
         """
         different = 0
-        for event in journal.events(self.id, after, self.head.position):
+        for position, event in enumerate(journal.events(self.id, after, self.head.position), after + 1):
+            if event.position != position:
+                raise ReplayError(f"the log from event {position} on is not kept any more, or is missing")
             if event.kind == DECIDE:
                 first, count = codec.decode_range(event.content)
                 different += self._replay_choices(journal, first, count)
@@ -302,10 +352,13 @@ class HostedPolicy:
             if event.kind == CLONE:
                 self.policy = files.from_bytes(event.content)
                 continue
-            numbers, rewards = codec.decode_rewards(event.content)
+            if event.kind == MERGE:
+                self.policy = self.merged(event.content)
+                continue
+            numbers, rewards, costs = codec.decode_rewards(event.kind, event.content)
             self.since_snapshot += len(numbers)
-            if event.kind == LEARN:
-                self.learn(self.decisions(numbers, journal), rewards)
+            if event.kind != EXPIRE:
+                self.learn(self.decisions(numbers, journal), rewards, costs)
             for number in numbers:
                 self.drop(number)
         return different
@@ -317,7 +370,9 @@ class HostedPolicy:
         sets = [one for one in read if not isinstance(one, ListMember)]
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
-        decisions = self.choose(sets, [row.index if row.arm == BASELINE else None for row in rows[: len(sets)]])
+        decisions = self.choose(
+            sets, [row.index if row.arm in (BASELINE, LOGGED) else None for row in rows[: len(sets)]]
+        )
         for row, decision in zip(rows, decisions, strict=True):
             self.keep(row, decision if decision.index == row.index else self.decision(row, journal))
         return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
@@ -335,36 +390,3 @@ class HostedPolicy:
             "expired": head.expired,
             "pending": head.pending,
         }
-
-
-def decision_row(
-    policy: int,
-    catalogue: Catalogue | None,
-    decision_set: DecisionSet,
-    decision: Decision,
-    number: int,
-    request: str | None,
-    now: float,
-    epoch: int,
-    *,
-    arm: int | None = None,
-    place: int = 0,
-    belief: int | None = None,
-) -> DecisionRow:
-    """Return the row of a decision under a number; `place` is that in a list, `belief` the version that made it."""
-    return DecisionRow(
-        policy=policy,
-        round=number,
-        request=request,
-        index=decision.index,
-        size=decision_set.size(catalogue),
-        item=decision_set.item(catalogue, decision.index),
-        propensity=decision.propensity,
-        estimate=decision.estimate,
-        upper=decision.upper,
-        decided_at=now,
-        content=codec.encode_decision(ListMember(place) if place else decision_set, decision.forecast),
-        epoch=epoch,
-        arm=arm,
-        belief=belief,
-    )

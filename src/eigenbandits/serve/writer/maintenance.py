@@ -1,9 +1,10 @@
-"""Maintenance, which the writer does between commands: time to live, snapshots, pruning, keys, checkpoints."""
+"""Maintenance, which the writer does between commands: time to live, snapshots, pruning, retention, checkpoints."""
 
 from __future__ import annotations
 
 import copy
 import logging
+import math
 import time
 from concurrent.futures import Future
 from functools import partial
@@ -13,19 +14,22 @@ from typing import TYPE_CHECKING, Any
 from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import EXPIRE, LEARN
+from eigenbandits.serve.storage.schema import ENDINGS
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.recovery import pack_snapshot
+from eigenbandits.serve.writer.retention import leftover
 
 if TYPE_CHECKING:
     from eigenbandits.serve.writer.writer import Writer
 
 # Seconds between two rounds of each duty.
 _EVERY = {"shrink": 60.0, "keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
+# Seconds after which it is looked again whether the snapshots have moved on.
+_LOOK = 5.0
 # Decisions that expire, or are pruned, in one transaction, so that requests never wait long.
 _AT_ONCE = 200
 # Seconds that deleting garbage may keep requests waiting, at once; the number of rows follows from it.
@@ -52,6 +56,8 @@ class Maintenance:
         self._taken: dict[int, float] = {}
         self._stored: dict[int, list[int]] = {}
         self._expiry: dict[int, float] = {}
+        # And when there may be something that is not kept any longer.
+        self._dropping: dict[int, float] = {}
 
     @property
     def busy(self) -> bool:
@@ -77,6 +83,7 @@ class Maintenance:
                 # Looked up each time, since one that failed was loaded again.
                 self._expire(journal, writer.registry.policies[id_])
                 self._prune(journal, writer.registry.policies[id_])
+                self._drop(journal, writer.registry.policies[id_])
         if self._due("history", now):
             before = writer.clock.now() - 86400.0 * writer.settings.history_days
             writer.write(lambda journal: journal.drop_history(before))
@@ -94,7 +101,7 @@ class Maintenance:
 
     def forget(self, policy: int) -> None:
         """Drop what is known about a policy that was deleted."""
-        for known in (self._taken, self._stored, self._expiry):
+        for known in (self._taken, self._stored, self._expiry, self._dropping):
             known.pop(policy, None)
 
     def look_again(self, policy: int) -> None:
@@ -127,7 +134,7 @@ class Maintenance:
 
     def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
         """End the decisions of a policy whose time to live is over."""
-        life, now, head = hosted.spec.time_to_live, self._writer.clock.now(), hosted.head
+        life, now, head = hosted.life(self._writer.settings.keep_seconds), self._writer.clock.now(), hosted.head
         if life is None or head.expired_through >= head.number or now < self._expiry.get(hosted.id, 0.0):
             return
         # Those that are over are read from the log, which must hold every reward so far.
@@ -178,8 +185,10 @@ class Maintenance:
             # Nothing is lost: the log goes back to the snapshot before.
             log_event("snapshot failed", logging.ERROR, policy=hosted.name, reason=str(error))
             return
+        # The one that the policy was loaded from counts, too.
+        before = self._stored.get(hosted.id, [hosted.snapshot_position] if hosted.snapshot_position else [])
+        self._stored[hosted.id] = [*before, position][-2:]
         hosted.snapshot_position = position
-        self._stored[hosted.id] = [*self._stored.get(hosted.id, []), position][-2:]
         log_event("snapshot", logging.DEBUG, policy=hosted.name, position=position, bytes=len(content))
 
     def _prune(self, journal: Journal, hosted: HostedPolicy) -> None:
@@ -193,8 +202,8 @@ class Maintenance:
         numbers: list[int] = []
         through = older
         for event in journal.events(hosted.id, hosted.head.pruned_through, older):
-            if event.kind in (LEARN, EXPIRE):
-                numbers += decode_rewards(event.content)[0]
+            if event.kind in ENDINGS:
+                numbers += decode_rewards(event.kind, event.content)[0]
             if len(numbers) >= _AT_ONCE:
                 through = event.position
                 self._next["expiry"] = 0.0
@@ -211,6 +220,24 @@ class Maintenance:
 
         self._writer.write(prune)
         hosted.head.pruned_through = through
+
+    def _drop(self, journal: Journal, hosted: HostedPolicy) -> None:
+        """Delete what has ended longer ago than it is kept, once both snapshots are past it."""
+        keep, now, stored = (
+            self._writer.settings.keep_seconds,
+            self._writer.clock.now(),
+            self._stored.get(hosted.id, []),
+        )
+        if math.isinf(keep) or len(stored) < 2 or now < self._dropping.get(hosted.id, 0.0):
+            return
+        # What was sent a moment ago must be in the log.
+        self._writer.flush()
+        found = leftover(journal, hosted, stored[0], now - keep, keep)
+        self._dropping[hosted.id] = found.next_at or now + _LOOK
+        if found.numbers:
+            self._writer.write(lambda journal: journal.drop_log(hosted.id, found.numbers, found.through))
+            hosted.head.dropped_through = found.through
+            self._dropping[hosted.id] = self._next["expiry"] = 0.0
 
     def _checkpoint(self) -> None:
         try:

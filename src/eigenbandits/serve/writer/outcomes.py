@@ -17,11 +17,15 @@ def repeats(
     fresh: tuple[DecisionSet, str | None] | None,
 ) -> bool:
     """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
-    decision_set = pair[0]
+    decision_set, logged = pair[0], pair[0].options.logged
     if known is not None:
+        if (None if logged is None else logged.index) != (known[0].index if known[0].arm == schema.LOGGED else None):
+            return False
         before, _ = decode_decision(known[0].content)
         return not isinstance(before, ListMember) and decision_set.repeats(before, known[0].index, hosted.catalogue)
-    return fresh is None or fresh[0] is decision_set or decision_set.repeats(fresh[0], 0, hosted.catalogue)
+    if fresh is None or fresh[0] is decision_set:
+        return True
+    return logged == fresh[0].options.logged and decision_set.repeats(fresh[0], 0, hosted.catalogue)
 
 
 def different_request() -> Refusal:
@@ -47,11 +51,12 @@ def different_reward() -> Refusal:
     return Refusal(409, "different_reward", message, "reward")
 
 
-def outcome(reward: float, ended: schema.RewardRow | None, fresh: float | None) -> str | Refusal:
+def outcome(sent: SentReward, ended: schema.RewardRow | None, fresh: SentReward | None) -> str | Refusal:
     """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
-    if ended is None and fresh is None:
+    before = fresh if ended is None else ended
+    if before is None:
         return "learned"
-    if reward == (fresh if ended is None else ended.reward):
+    if (sent.reward, sent.cost) == (before.reward, before.cost):
         return "repeated"
     if ended is None or ended.kind == schema.GIVEN:
         return different_reward()

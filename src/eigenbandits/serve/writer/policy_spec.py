@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from eigenbandits import algorithms
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import invalid
 from eigenbandits.theory import Structure
+from eigenbandits.wrappers.budgeted import Budgeted
+from eigenbandits.wrappers.guarded import Guarded
 
 # The oracle needs to know the answer, which no service does.
 ALGORITHMS: dict[str, type[Policy]] = {
@@ -20,8 +23,10 @@ ALGORITHMS: dict[str, type[Policy]] = {
 }
 # The algorithm of a policy whose creator names none.
 DEFAULT = "EigenUCB"
+# What a policy can be made a part of, by the setting that has the arguments.
+WRAPPERS: dict[str, type[Policy]] = {"budget": Budgeted, "guard": Guarded}
 # Parameters that set how much memory or time a single choice takes.
-_LARGEST = {"samples": 100_000, "size": 1024}
+_LARGEST = {"samples": 100_000, "size": 1024, "window": 1_000_000, "horizon": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,10 @@ class PolicySpec:
     observe_after, observe_every
         The subspace observes every decision set up to `observe_after`, then one in `observe_every`. A subspace found
         from a hundred thousand vectors gains next to nothing from the next hundred, which cost as much as the choice.
+    budget, guard
+        The arguments of `Budgeted`, such as ``{"budget": 0.5}``, or of `Guarded`, such as ``{"noise": 0.5,
+        "theta_bound": 1.0, "shadow": True}``, for a policy that learns costs and keeps to a budget, or that is measured
+        against a baseline before it departs from it; None for neither.
     keep_sets
         Keep the vectors that came with requests, for export; False keeps only the chosen row once a decision has ended.
     clone_of
@@ -68,6 +77,8 @@ class PolicySpec:
     observe_every: int = 16
     keep_sets: bool = True
     clone_of: str | None = None
+    budget: dict[str, Any] | None = None
+    guard: dict[str, Any] | None = None
 
     def make(self) -> Policy:
         """Return the policy as it was before its first decision; raise `Refusal` if the parameters do not fit."""
@@ -75,29 +86,17 @@ class PolicySpec:
         if kind is None:
             message = f"algorithm is {self.algorithm[:100]!r}; expected one of {', '.join(sorted(ALGORITHMS))}."
             raise invalid(message, "algorithm")
-        known = inspect.signature(kind).parameters
-        for name, value in self.parameters.items():
-            if name not in known:
-                message = f"{self.algorithm} has no parameter {name[:100]!r}; expected some of {', '.join(known)}."
-                raise invalid(message, f"parameters.{name[:100]}")
-            if isinstance(value, int | float) and value > _LARGEST.get(name, value):
-                raise invalid(f"{name} is {value}; expected at most {_LARGEST[name]}.", f"parameters.{name}")
-        missing = [
-            name
-            for name, one in known.items()
-            if one.default is inspect.Parameter.empty and name not in self.parameters
-        ]
-        if missing:
-            raise invalid(f"{self.algorithm} needs the parameter {missing[0]!r}.", f"parameters.{missing[0]}")
-        try:
-            structure = self.parameters.get("structure")
-            more = {} if structure is None else {"structure": Structure(**structure)}
-            return kind(**self.parameters | more)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise invalid(f"The parameters do not fit: {error}", "parameters") from error
+        made = _made(kind, self.parameters, "parameters")
+        for setting, wrapper in WRAPPERS.items():
+            arguments = getattr(self, setting)
+            if arguments is not None:
+                made = _made(wrapper, arguments, setting, made)
+        return made
 
     def check(self) -> None:
         """Refuse settings that do not fit together."""
+        if self.budget is not None and self.guard is not None:
+            raise invalid("Both budget and guard were sent; a policy has one of them or neither.", "guard")
         if self.learn_at == "time_to_live" and (self.time_to_live is None or self.default_reward is None):
             message = "learn_at is 'time_to_live', so decisions need a time_to_live and a default_reward; send both."
             raise invalid(message, "learn_at")
@@ -145,3 +144,25 @@ class PolicySpec:
             return cls(**found)
         except TypeError as error:
             raise ValueError(f"its settings are not complete ({error})") from error
+
+
+def _made(kind: Callable[..., Policy], arguments: dict[str, Any], field: str, *inner: Policy) -> Policy:
+    """Return a policy from its arguments, around another one if there is one; refuse arguments that do not fit."""
+    title = getattr(kind, "__name__", field)
+    known = list(inspect.signature(kind).parameters.values())[len(inner) :]
+    names = [one.name for one in known]
+    for name, value in arguments.items():
+        if name not in names:
+            message = f"{title} has no parameter {name[:100]!r}; expected some of {', '.join(names)}."
+            raise invalid(message, f"{field}.{name[:100]}")
+        if isinstance(value, int | float) and value > _LARGEST.get(name, value):
+            raise invalid(f"{name} is {value}; expected at most {_LARGEST[name]}.", f"{field}.{name}")
+    missing = [one.name for one in known if one.default is inspect.Parameter.empty and one.name not in arguments]
+    if missing:
+        raise invalid(f"{title} needs the parameter {missing[0]!r}.", f"{field}.{missing[0]}")
+    try:
+        structure = arguments.get("structure")
+        more = {} if structure is None else {"structure": Structure(**structure)}
+        return kind(*inner, **arguments | more)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise invalid(f"The {field} do not fit: {error}" if field == "parameters" else str(error), field) from error

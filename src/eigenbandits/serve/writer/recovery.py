@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from eigenbandits.policy import Policy, files
 from eigenbandits.serve.errors import DamagedError, Refusal, ReplayError, StorageError
@@ -19,6 +19,7 @@ from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
+Start = Literal["newest", "oldest", "log"]
 _MAGIC = b"eigenbandits-snapshot-1\n"
 # A service that was off for longer than this many seconds, by the wall clock, gives pending decisions a new time to
 # live: either nobody could have sent their rewards, or the clock is wrong.
@@ -95,7 +96,7 @@ def load(
     journal: Journal,
     row: PolicyRow,
     catalogues: Mapping[str, Catalogue],
-    from_log_alone: bool = False,
+    start: Start = "newest",
 ) -> HostedPolicy:
     """Return a policy in the very state that its log leads to; raise `ReplayError` if that cannot be done.
 
@@ -104,11 +105,12 @@ def load(
 
     Parameters
     ----------
-    from_log_alone
-        Ignore the snapshots and replay the whole log.
+    start
+        From the "newest" intact snapshot that leads to it, or the log where none does; from the "oldest" snapshot; or
+        from the "log" alone.
     """
     try:
-        return _load(database, journal, row, catalogues, from_log_alone)
+        return _load(database, journal, row, catalogues, start)
     except DamagedError as error:
         raise ReplayError(f"its part of the database is damaged ({error})") from error
     except (ReplayError, StorageError):
@@ -121,15 +123,17 @@ def load(
 
 
 def _load(
-    database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue], from_log_alone: bool
+    database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue], start: Start
 ) -> HostedPolicy:
     wanted = PolicySpec.from_text(row.spec).catalogue
     if wanted is not None and wanted not in catalogues:
         raise ReplayError(f"its catalogue {wanted!r} is missing or cannot be read")
     catalogue = None if wanted is None else catalogues[wanted]
-    starts: Iterator[tuple[int, Policy | None]] = iter([(0, None)])
-    if not from_log_alone:
+    starts: Iterable[tuple[int, Policy | None]] = [(0, None)]
+    if start == "newest":
         starts = chain(_snapshots(database, journal, row), starts)
+    elif start == "oldest":
+        starts = list(_snapshots(database, journal, row))[-1:]
     for position, policy in starts:
         started = time.perf_counter()
         try:
@@ -151,7 +155,7 @@ def _load(
             different_choices=different,
         )
         return hosted
-    raise AssertionError("the log from its start is always the last attempt")
+    raise ReplayError("no snapshot leads to it")
 
 
 def _snapshots(database: Database, journal: Journal, row: PolicyRow) -> Iterator[tuple[int, Policy]]:

@@ -1,8 +1,12 @@
-"""Proof that nothing was lost: every policy is rebuilt twice, from its last snapshot and from the log alone."""
+"""Proof that nothing was lost: every policy is rebuilt twice, from its last snapshot and from the log alone.
+
+Where not all of the log is kept, the older of its two snapshots takes the place of the log's beginning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from threadpoolctl import threadpool_limits
 
@@ -10,7 +14,10 @@ from eigenbandits.policy import files
 from eigenbandits.serve.errors import ReplayError
 from eigenbandits.serve.storage import Database
 from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import PolicyRow
 from eigenbandits.serve.writer import recovery
+from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 
 def differences(database: Database) -> Iterator[tuple[str, bool]]:
@@ -35,14 +42,26 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
                 yield f"{row.name}: cannot be rebuilt: {error}", False
                 continue
             facts = f"{row.name}: {row.number} decisions, {row.rewards} rewards, {row.position} batches"
-            try:
-                slow = recovery.load(database, journal, row, catalogues, from_log_alone=True)
-            except ReplayError:
+            slow = _from_elsewhere(database, journal, row, catalogues)
+            if slow is None or 0 < slow.snapshot_position == quick.snapshot_position:
                 yield f"{facts}; its log was pruned, so only the snapshots lead to it", True
                 continue
             same = files.to_bytes(quick.policy) == files.to_bytes(slow.policy)
+            before = slow.snapshot_position
             start = f"the snapshot at {quick.snapshot_position}"
-            yield f"{facts}; {start} and the log alone {'agree bit for bit' if same else 'DIFFER'}", same
+            other = f"the one at {before}, each with the log after it," if before else "the log alone"
+            yield f"{facts}; {start} and {other} {'agree bit for bit' if same else 'DIFFER'}", same
     finally:
         blas.restore_original_limits()
         connection.close()
+
+
+def _from_elsewhere(
+    database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue]
+) -> HostedPolicy | None:
+    """Return a policy from the log alone or, where not all of that is kept, from the oldest snapshot."""
+    starts: tuple[recovery.Start, ...] = ("log", "oldest")
+    for start in starts:
+        with suppress(ReplayError):
+            return recovery.load(database, journal, row, catalogues, start)
+    return None

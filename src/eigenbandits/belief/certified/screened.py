@@ -1,0 +1,181 @@
+"""A posterior that chooses, among the actions that a proved confidence set admits (docs/certified.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.belief.base import Belief, Finding, Rows, View
+from eigenbandits.belief.certified.mixture_set import MixtureSet
+from eigenbandits.belief.certified.readings import LeastUpper
+from eigenbandits.belief.spectral.belief import Spectral
+from eigenbandits.merging import Replica
+from eigenbandits.subspace.base import Frame
+
+Array = NDArray[np.float64]
+
+# An action is admitted if its proved regret is at most this many times the width of its own interval. Optimism's own
+# choice has 1, so that this factor is what the proved bound on the cumulative regret grows by.
+SLACK = 2.0
+
+
+class Screened(Belief):
+    """The flagship's posterior, screened by a set that holds θ* in all rounds at once.
+
+    With U and L the bounds of the proved set, the regret of an action x is at most max U − L(x). Optimism takes the
+    action with the highest U, whose regret is therefore at most its own width U(x) − L(x), and the widths of the
+    actions chosen are what every proof of its regret adds up. Any other action will do as well, up to a factor c, if
+
+        max U − L(x) ≤ c (U(x) − L(x)),
+
+    and among these the posterior chooses by its own, far narrower, bounds: an assumption decides where to explore, and
+    the proof limits what that can cost.
+
+    Parameters
+    ----------
+    noise, theta_bound, delta
+        R, S and δ; see `MixtureSet`. The posterior learns the noise by itself, since R may be no more than a bound.
+    width
+        See `Spectral`.
+
+    Examples
+    --------
+    >>> belief = Screened(noise=0.5, theta_bound=1.0)
+    >>> belief.start(2)
+    >>> belief.follow(Frame(np.eye(2), error=0.1, version=1, spectrum=np.array([1.0, 0.1])))
+    >>> belief.learn(np.array([1.0, 0.0]), 1.0)
+    >>> view = belief.view(np.eye(2))
+    >>> index, upper = view.best()
+    >>> bool(upper == view.uppers()[index])
+    True
+    """
+
+    offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers")
+    _state_names: ClassVar[tuple[str, ...]] = ("posterior", "proved")
+
+    def __init__(self, noise: float, theta_bound: float, delta: float = 0.01, width: float = 1.0) -> None:
+        self.noise, self.theta_bound, self.delta, self.width = noise, theta_bound, delta, width
+        self.posterior = Spectral(width=width)
+        self.proved = MixtureSet(noise, theta_bound, delta)
+        # What is being learned, so that an interruption leaves both with the same rewards.
+        self._pending: tuple[Array, Array, Sequence[Array | None] | None] | None = None
+
+    def start(self, dim: int, intercept: float = 0.0) -> None:
+        """Set up both."""
+        self.posterior.start(dim, intercept)
+        self.proved.start(dim, intercept)
+
+    def follow(self, frame: Frame | None) -> None:
+        """Let the posterior follow all directions, and the proved set those that stand out."""
+        self.posterior.follow(frame)
+        self.proved.follow(None if frame is None else frame.leading)
+
+    def view(self, lifted: Array) -> ScreenedView:
+        """Look at both through a decision set."""
+        return ScreenedView(self.posterior.view(lifted), self.proved.view(lifted))
+
+    def note(self, finding: Finding | None) -> None:
+        """Pass what a choice found to the posterior, whose view found it."""
+        self.posterior.note(finding)
+
+    def accepts(self, forecast: Array | None) -> bool:
+        """Return whether the posterior can learn with a forecast."""
+        return self.posterior.accepts(forecast)
+
+    def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
+        """Let both learn a reward."""
+        self.learn_many(action[None], np.array([reward]), [forecast])
+
+    def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
+        """Let both learn many rewards."""
+        if not all(self.accepts(forecast) for forecast in forecasts or ()):
+            raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
+        self._catch_up()
+        self._pending = actions, rewards, forecasts
+        if len(actions) == 1:
+            self.proved.learn(actions[0], float(rewards[0]))
+        else:
+            self.proved.learn_many(actions, rewards)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Let the posterior learn what the proved set has learned and it has not."""
+        missing = self.proved.evidence.count - self.posterior.evidence.count
+        if self._pending is not None and missing:
+            actions, rewards, forecasts = self._pending
+            left = None if forecasts is None else forecasts[len(actions) - missing :]
+            self.posterior.learn_many(actions[-missing:], rewards[-missing:], left)
+        self._pending = None
+
+    def recover(self) -> None:
+        """Recompute everything that follows from the sums, and let the posterior learn what it has missed."""
+        self.proved.recover()
+        self.posterior.recover()
+        self._catch_up()
+
+    def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
+        """Merge both."""
+        self.posterior.merge([replica.inside(replica.part.posterior) for replica in replicas], frame)
+        self.proved.merge([replica.inside(replica.part.proved) for replica in replicas], frame)
+
+    def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
+        """Return what the posterior reports, with the radii of the proved set and its warnings."""
+        return self.proved.diagnostics(frame) | self.posterior.diagnostics(frame)
+
+
+class ScreenedView(View):
+    """The posterior and the proved set through one decision set."""
+
+    def __init__(self, posterior: View, proved: LeastUpper) -> None:
+        self.posterior_view = posterior
+        self.proved = proved
+
+    def estimates(self) -> Array:
+        """Return the posterior's."""
+        return self.posterior_view.estimates()
+
+    def uppers(self) -> Array:
+        """Return the proved bounds."""
+        return self.proved.uppers()
+
+    def lowers(self) -> Array:
+        """Return the proved bounds."""
+        return self.proved.lowers()
+
+    def best(self) -> tuple[int, float]:
+        """Return the posterior's choice among the actions that are admitted, and its proved upper bound."""
+        index, _ = self.posterior_view.best()
+        optimist, top = self.proved.best()
+        upper, lower = self.proved.least_of(index), self.proved.highest_of(index)
+        if top - lower <= SLACK * (upper - lower):
+            return index, upper
+        uppers, lowers = self.proved.uppers(), self.proved.lowers()
+        admitted = top - lowers <= SLACK * (uppers - lowers)
+        # Whatever rounding does.
+        admitted[optimist] = True
+        index = int(np.where(admitted, self.posterior_view.uppers(), -np.inf).argmax())
+        return index, float(uppers[index])
+
+    def optimist(self, index: int) -> Callable[[], Array]:
+        """Return the most optimistic model of the proved set."""
+        return self.proved.optimist(index)
+
+    def believer(self) -> Callable[[], Array]:
+        """Return the posterior's."""
+        return self.posterior_view.believer()
+
+    def finding(self, index: int) -> Finding | None:
+        """Return what the posterior has found."""
+        return self.posterior_view.finding(index)
+
+    def prefetch(self, sizes: list[int]) -> None:
+        """Let both look at all parts at once."""
+        self.posterior_view.prefetch(sizes)
+        self.proved.prefetch(sizes)
+
+    def part(self, rows: slice | Rows) -> ScreenedView:
+        """Return the view through some of the actions."""
+        return ScreenedView(self.posterior_view.part(rows), self.proved.part(rows))

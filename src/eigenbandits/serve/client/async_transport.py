@@ -1,0 +1,139 @@
+"""The same requests from an event loop: HTTP/1.1 on asyncio's streams."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import ssl
+from collections import deque
+from contextlib import suppress
+from http.client import HTTPException, parse_headers
+
+from eigenbandits.serve.client.exchange import FAILURES, Attempts, Request, Response, Service
+
+# The longest line of a response, and all of its headers together.
+_LIMIT = 2**16
+
+
+class Connection:
+    """One connection to the service; a response ends where its headers say so."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, service: Service) -> Connection:
+        """Connect."""
+        port = service.port or (443 if service.secure else 80)
+        context = ssl.create_default_context() if service.secure else None
+        return cls(*await asyncio.open_connection(service.host, port, ssl=context, limit=_LIMIT))
+
+    async def exchange(self, head: bytes, content: bytes) -> tuple[Response, bool]:
+        """Send a request; return the response, and whether the connection can be used again."""
+        # Sent while the response is waited for: a body that is too large is refused before all of it has arrived.
+        self._writer.write(head + content)
+        while True:
+            line = await self._reader.readline()
+            if not line:
+                raise ConnectionResetError("the connection was closed without a response")
+            version, status = _status(line)
+            found = parse_headers(io.BytesIO(await self._headers()))
+            if status >= 200:  # those below are followed by the response itself
+                break
+        headers = {name.lower(): value for name, value in found.items()}
+        body, whole = await self._body(status, headers)
+        closing = "close" in headers.get("connection", "").lower() or version != "HTTP/1.1"
+        return Response(status, headers, body), whole and not closing
+
+    async def _headers(self) -> bytes:
+        lines = []
+        while (line := await self._reader.readline()) not in (b"\r\n", b"\n"):
+            lines.append(line)
+            if not line or sum(map(len, lines)) > _LIMIT:
+                raise HTTPException("the headers of the response have no end")
+        return b"".join(lines) + b"\r\n"
+
+    async def _body(self, status: int, headers: dict[str, str]) -> tuple[bytes, bool]:
+        """Return the body, and whether it has ended before the connection."""
+        if status in (204, 304):
+            return b"", True
+        if "chunked" in headers.get("transfer-encoding", "").lower():
+            parts = []
+            while size := int((await self._reader.readline()).partition(b";")[0], 16):
+                parts.append(await self._reader.readexactly(size))
+                await self._reader.readline()
+            await self._headers_after_chunks()
+            return b"".join(parts), True
+        if "content-length" in headers:
+            return await self._reader.readexactly(int(headers["content-length"])), True
+        return await self._reader.read(), False
+
+    async def _headers_after_chunks(self) -> None:
+        while (await self._reader.readline()).strip():
+            pass
+
+    def close(self) -> None:
+        """Close it, without waiting for the other side."""
+        self._writer.close()
+
+
+class AsyncTransport:
+    """Sends requests to one service from one event loop, as many at a time as there are tasks."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._idle: deque[Connection] = deque()
+
+    async def send(self, request: Request) -> Response:
+        """Send a request until it is answered, and return the response or raise its error."""
+        body, headers = request.content()
+        attempts = Attempts(self.service, request)
+        headers |= self.service.headers | {"Host": self.service.netloc}
+        if body is not None or request.method in ("POST", "PUT", "PATCH"):
+            headers["Content-Length"] = str(len(body or b""))
+        lines = [f"{request.method} {self.service.prefix}{request.target} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        while True:
+            try:
+                async with asyncio.timeout(self.service.timeout):
+                    answer = await self._attempt(head, body or b"", request.again)
+            except (*FAILURES, ValueError) as error:
+                wait: float | None = attempts.failed(error)
+            else:
+                wait = attempts.answered(answer)
+            if wait is None:
+                return answer
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, head: bytes, content: bytes, again: bool) -> Response:
+        # As in `Transport`: an idle connection may have been closed by the service.
+        if again and self._idle:
+            with suppress(ConnectionError):
+                return await self._exchange(self._idle.pop(), head, content)
+        return await self._exchange(await Connection.open(self.service), head, content)
+
+    async def _exchange(self, connection: Connection, head: bytes, content: bytes) -> Response:
+        try:
+            answer, usable = await connection.exchange(head, content)
+        except BaseException:
+            connection.close()
+            raise
+        if usable:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return answer
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _status(line: bytes) -> tuple[str, int]:
+    parts = line.decode("latin-1").split(None, 2)
+    if len(parts) < 2 or not parts[0].startswith("HTTP/") or not parts[1].isdecimal():
+        raise HTTPException(f"the response begins with {line[:60]!r}, which is not HTTP")
+    return parts[0], int(parts[1])

@@ -1,0 +1,90 @@
+"""Paths and bodies of requests, from the arguments of calls."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eigenbandits.serve.client.plans import Body
+from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
+from eigenbandits.serve.served_decision import ServedDecision
+
+# What an imported decision has besides what a request to decide has.
+_LOGGED = ("index", "item", "reward", "propensity", "cost")
+
+
+class Offer(TypedDict, total=False):
+    """What a request to decide says besides `actions`; see `Calls.decide`."""
+
+    query: ArrayLike | None
+    items: Sequence[str] | None
+    allowed: Sequence[int] | Sequence[str] | None
+    exclude: Sequence[int] | Sequence[str] | None
+    scores: ArrayLike | None
+    costs: Sequence[float | None] | None
+    request: str | None
+
+
+def policy_path(name: str) -> str:
+    """Return the path of a policy."""
+    return f"/v1/policies/{quote(name, safe='')}"
+
+
+def catalogue_path(name: str) -> str:
+    """Return the path of a catalogue."""
+    return f"/v1/catalogues/{quote(name, safe='')}"
+
+
+def decision_id(decision: str | ServedDecision) -> str:
+    """Return the id of a decision, given the decision or the id."""
+    found = decision.decision if isinstance(decision, ServedDecision) else decision
+    if not isinstance(found, str):
+        raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
+    return found
+
+
+def cost_field(cost: float | None) -> Body:
+    """Return the field of a cost, if there is one."""
+    return {} if cost is None else {"cost": float(cost)}
+
+
+def import_body(given: Mapping[str, Any]) -> Body:
+    """Return the entry of an imported decision."""
+    logged = {
+        name: given[name] for name in ("index", "item", "reward", "propensity", "cost") if given.get(name) is not None
+    }
+    if "request" not in given:
+        raise ValueError("a decision has no request; expected an id of its own, so that it counts once.")
+    offer = {name: value for name, value in given.items() if name not in logged and name != "actions"}
+    plain = {name: value if isinstance(value, str) else np.asarray(value).item() for name, value in logged.items()}
+    return decide_body(given.get("actions"), offer) | plain
+
+
+def decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
+    """Return the body of a request to decide, from the arguments of `decide`."""
+    given = {name: value for name, value in offer.items() if value is not None}
+    for name in given.keys() - Offer.__annotations__.keys():
+        raise TypeError(f"there is no argument {name!r}; expected some of {', '.join(Offer.__annotations__)}.")
+    body: Body = {"request": given.get("request") or secrets.token_hex(16)}
+    if actions is not None:
+        if "query" in given or "items" in given:
+            raise ValueError("both actions and query or items were given; give one or the other.")
+        body |= matrix_fields(actions, "actions")
+    if "query" in given:
+        body["query"] = in_base64(as_float32(given["query"], 1, "query"))
+    if "items" in given:
+        if isinstance(given["items"], str):
+            raise ValueError(f"items is {given['items']!r}; expected a list of ids, such as [{given['items']!r}].")
+        body["items"] = list(given["items"])
+    body |= {name: np.asarray(given[name]).tolist() for name in ("allowed", "exclude") if name in given}
+    if "scores" in given:
+        body["scores"] = np.asarray(given["scores"], dtype=np.float64).tolist()
+    if "costs" in given:
+        known = np.asarray(given["costs"], dtype=np.float64)
+        body["costs"] = np.where(np.isnan(known), None, known).tolist()  # type: ignore[call-overload]
+    return body

@@ -1,0 +1,136 @@
+"""The posterior among the actions that a proved set admits, against bounds by dense matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eigenbandits as eb
+from eigenbandits.belief import Screened
+from eigenbandits.belief.certified import screened
+from eigenbandits.belief.spectral.belief import Spectral
+from eigenbandits.environments import LowRank
+
+R, S = 0.5, 1.0
+WORLD = LowRank(dim=8, rank=2, arms=6, noise=R)
+
+
+def made() -> Any:
+    return eb.EigenUCB(certified=True, noise=R, theta_bound=S, center="none", seed=0)
+
+
+def proved_bounds(proved, actions):
+    """Return the lower and the upper bounds of both readings, by dense matrices and the sums alone."""
+    lowers, uppers = [], []
+    gram, moment = proved.evidence.gram.full(), proved.evidence.moment
+    for ridge, radius in proved.radii():
+        W = ridge.outside * np.eye(len(gram))
+        if ridge.span is not None:
+            W -= (ridge.outside - ridge.inside) * ridge.span @ ridge.span.T
+        Z = gram + W
+        values = actions @ np.linalg.solve(Z, moment)
+        widths = radius * np.sqrt(np.einsum("ij,ij->i", actions, np.linalg.solve(Z, actions.T).T))
+        lowers.append(values - widths)
+        uppers.append(values + widths)
+    return np.max(lowers, axis=0), np.min(uppers, axis=0)
+
+
+def posterior_uppers(policy, actions):
+    posterior = policy.belief.posterior
+    widths = np.sqrt(np.einsum("ij,jk,ik->i", actions, posterior.inverse.full(), actions))
+    return actions @ posterior.center + posterior.omega_of(len(actions)) * widths
+
+
+@pytest.mark.parametrize("slack", [1.0, 1.2, 2.0, math.inf])
+def test_the_choice_is_the_posteriors_among_the_actions_admitted(slack, monkeypatch):
+    monkeypatch.setattr(screened, "SLACK", slack)
+    policy, instance = made(), WORLD.instance(3)
+    limited = 0
+    for number, offered in zip(range(150), instance.rounds(), strict=False):
+        actions = offered.actions
+        decision = policy.choose(actions)
+        lowers, uppers = proved_bounds(policy.belief.proved, actions)
+        values = posterior_uppers(policy, actions)
+        top = uppers.max()
+        admitted = top - lowers <= slack * (uppers - lowers) + 1e-9
+        assert admitted[decision.index], number
+        assert values[decision.index] >= values[admitted].max() - 1e-9
+        assert decision.upper == pytest.approx(uppers[decision.index], rel=1e-9)
+        # What the docs prove, on the event that the set holds θ*.
+        truth = actions @ instance.theta
+        if (lowers <= truth).all() and (truth <= uppers).all():
+            regret = truth.max() - truth[decision.index]
+            assert regret <= slack * (uppers - lowers)[decision.index] + 1e-9
+        limited += decision.index != values.argmax()
+        policy.learn(decision, offered.reward(decision.index))
+    if slack == 1.0:
+        # Optimism itself: nothing else is admitted, and the posterior would often have chosen otherwise.
+        assert limited > 10
+    if slack == math.inf:
+        assert limited == 0
+
+
+def test_bounds_of_one_action_are_those_of_all():
+    policy = made()
+    for offered, _ in zip(WORLD.instance(1).rounds(), range(30), strict=False):
+        decision = policy.choose(offered.actions)
+        policy.learn(decision, offered.reward(decision.index))
+    actions = np.random.default_rng(0).standard_normal((7, 8))
+    alone, together = policy.belief.proved.view(actions), policy.belief.proved.view(actions)
+    lowers, uppers = together.lowers(), together.uppers()
+    for row in range(len(actions)):
+        assert alone.highest_of(row) == pytest.approx(lowers[row], rel=1e-12)
+        assert alone.least_of(row) == pytest.approx(uppers[row], rel=1e-12)
+
+
+def test_the_proved_set_follows_the_leading_directions_and_the_posterior_all():
+    policy = made()
+    for offered, _ in zip(WORLD.instance(2).rounds(), range(200), strict=False):
+        policy.learn(policy.choose(offered.actions), 0.0)
+    frame = policy.subspace.current()
+    assert frame is not None
+    assert frame.directions.shape == (8, 8)
+    assert policy.belief.proved.structured.span.shape == (8, frame.rank)
+    # The same vectors and directions as PCA has found by itself, and the same error.
+    alone = eb.subspace.PCA()
+    alone.start(8)
+    for offered, _ in zip(WORLD.instance(2).rounds(), range(200), strict=False):
+        alone.observe(offered.actions)
+        expected = alone.frame()
+    np.testing.assert_allclose(
+        frame.leading.directions @ frame.leading.directions.T, expected.directions @ expected.directions.T, atol=1e-10
+    )
+    assert frame.error == pytest.approx(expected.error, rel=1e-10)
+
+
+@pytest.mark.parametrize("batch", [1, 12])
+def test_an_interruption_leaves_both_with_the_same_rewards(batch, monkeypatch):
+    policy = made()
+    rng = np.random.default_rng(0)
+    actions, rewards = rng.standard_normal((20, 8)), rng.standard_normal(20)
+    policy.learn_many(actions, rewards)
+
+    def broken(*_args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Spectral, "learn", broken)
+        patched.setattr(Spectral, "learn_many", broken)
+        with pytest.raises(KeyboardInterrupt):
+            policy.learn_many(actions[:batch], rewards[:batch])
+    policy.learn(actions[0], 1.0)
+    belief = policy.belief
+    assert isinstance(belief, Screened)
+    assert belief.posterior.evidence.count == belief.proved.evidence.count == 21 + batch
+    np.testing.assert_allclose(belief.posterior.evidence.gram.full(), belief.proved.evidence.gram.full(), rtol=1e-12)
+
+
+def test_diagnostics_speak_of_both():
+    policy = made()
+    policy.learn(policy.choose(np.eye(8)), 1.0)
+    found = policy.diagnostics()
+    assert found.prior is not None
+    assert found.details["radius_ambient"] > 0.0

@@ -1,0 +1,50 @@
+"""What models are expected to charge, against regressions written out."""
+
+import numpy as np
+
+from eigenbandits.router.costs import ModelCosts
+
+
+def prompts(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([0.3 * rng.standard_normal((count, 4)), np.ones(count)])
+
+
+def test_the_estimate_is_a_ratio_of_two_ridge_regressions():
+    rows, rng = prompts(40), np.random.default_rng(1)
+    places, paid = rng.integers(0, 2, 40), rng.random(40)
+    paid[3] = np.nan
+    costs = ModelCosts(3, 5)
+    costs.learn_many(rows, places, paid)
+    for place in range(2):
+        known = (places == place) & ~np.isnan(paid)
+        gram = rows[known].T @ rows[known]
+        ridge = gram + np.trace(gram) / known.sum() * np.eye(5)
+        regressed = [np.linalg.solve(ridge, rows[known].T @ each) for each in (paid[known], np.ones(known.sum()))]
+        for row in prompts(20, seed=2):
+            expected = max(row @ regressed[0], 0.0) / min(max(row @ regressed[1], 0.5), 1.0)
+            np.testing.assert_allclose(costs.of(row)[place], expected, rtol=1e-12)
+    assert costs.of(rows[0])[2] == 0.0
+
+
+def test_one_answer_says_what_a_model_costs_and_many_how_it_depends_on_the_prompt():
+    costs, rows = ModelCosts(1, 5), prompts(600, seed=3)
+    costs.learn(rows[0], 0, 7.0)
+    np.testing.assert_allclose(costs.of(rows[0]), [7.0])
+    truth = 2.0 + rows[:, 0]
+    other = ModelCosts(1, 5)
+    for row, cost in zip(rows, truth, strict=True):
+        other.learn(row, 0, float(cost))
+    found = np.array([other.of(row)[0] for row in rows])
+    assert np.abs(found - truth).mean() < 0.1 * np.abs(truth - truth.mean()).mean()
+
+
+def test_one_by_one_is_the_same_as_all_at_once_when_the_estimates_are_due():
+    rows, one, many = prompts(64), ModelCosts(1, 5), ModelCosts(1, 5)
+    for row in rows:
+        one.learn(row, 0, float(row[1] + 1.0))
+    one.due = [0]
+    one.learn_many(rows[:0], np.zeros(0, dtype=np.intp), np.zeros(0))
+    many.learn_many(rows, np.zeros(64, dtype=np.intp), rows[:, 1] + 1.0)
+    np.testing.assert_allclose(one.grams, many.grams)
+    np.testing.assert_allclose(one.moments, many.moments)
