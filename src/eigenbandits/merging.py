@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 
-Array = NDArray[np.float64]
 Part = TypeVar("Part", bound=Component)
 Inner = TypeVar("Inner", bound=Component)
 

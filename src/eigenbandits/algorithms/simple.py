@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eigenbandits import inputs
 from eigenbandits.algorithms.base import Algorithm, Floored, Parts
 from eigenbandits.algorithms.linear import Ridge
 from eigenbandits.belief.fixed import FixedModel
+from eigenbandits.inputs import Array
 from eigenbandits.rules import BestEstimate, Floor, InverseGap, Uniform
 from eigenbandits.rules.floor import floored
 from eigenbandits.subspace import Whole
-
-Array = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.base import Models
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # Directions of the decision set with less than this part of the largest variance are rounding.
 _ROUNDING = 1e-12

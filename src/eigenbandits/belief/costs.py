@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 
-Array = NDArray[np.float64]
 # The estimate is recomputed when the rewards have grown by this share, or by this many.
 GROWTH, MOST = 0.05, 32
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # log ρ = log(τ/(1 − τ)) is searched between these, τ from 1e-40 to 1 − 1e-40, until the optimum over E_τ lies in both
 # sets up to TOLERANCE. The minimum over τ is flat there, so that the value is then good to the last digit.

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief.base import Belief, Rows, View
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
-
-Array = NDArray[np.float64]
 
 
 class FixedModel(Belief):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.belief.base import Finding, Models, Rows, View
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 class Joined(View):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from eigenbandits.belief.plausible import JointPair, Optimum
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # A point counts as inside of the sets if it violates no constraint by more than this, for an action and S of size 1.
 _FEASIBLE = 1e-8

@@ -7,16 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, Rows, View
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.translation import RowMap
-
-Array = NDArray[np.float64]
 
 # None first, then by factors of 4, so that one of them is within a factor of 2 of any in between. Shorter ones than the
 # last would ask for a factorization every few rewards.

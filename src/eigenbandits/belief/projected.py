@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.joint import JointProblem, JointSearch
+from eigenbandits.inputs import Array
 from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
 from eigenbandits.translation import RowMap
 
-Array = NDArray[np.float64]
 RADII = ("sharp", "general", "worst-case")
 
 

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View
 from eigenbandits.belief.evidence import largest_norm
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import radius as radii
-
-Array = NDArray[np.float64]
 
 
 class Sketched(RidgeBelief):

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.fitting.columns import Block, Columns
@@ -15,7 +14,6 @@ from eigenbandits.fitting.sources import NUMBERS, Partition, Shard, is_dask, ope
 from eigenbandits.policy import Policy, files
 from eigenbandits.policy.replicas import lay_out
 
-Array = NDArray[np.float64]
 # Rows from which the policy's reference is taken: enough for a mean.
 FIRST = 1024
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from eigenbandits.inputs import Array
 from eigenbandits.offpolicy.log import Log
 
-Array = NDArray[np.float64]
 Vectors = Callable[[Array, Array], ArrayLike]
 
 

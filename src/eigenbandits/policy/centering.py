@@ -6,13 +6,12 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Shift
 
-Array = NDArray[np.float64]
 KINDS = ("none", "mean", "set", "differences")
 
 

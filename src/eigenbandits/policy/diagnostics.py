@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eigenbandits.inputs import Array
 from eigenbandits.policy.explanation import explain, warn
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

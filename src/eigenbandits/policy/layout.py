@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.policy.centering import Centering, size_of
 from eigenbandits.policy.decision import Decision
 from eigenbandits.policy.scoring import Scoring
 from eigenbandits.subspace.base import Subspace
 from eigenbandits.translation import Encoder
-
-Array = NDArray[np.float64]
 
 
 class Layout(Component):

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from eigenbandits.belief.base import Finding, View
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-
-Array = NDArray[np.float64]
 
 
 # Not frozen: one is made in every round, and that would triple its cost.

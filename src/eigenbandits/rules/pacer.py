@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, merging
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 
-Array = NDArray[np.float64]
 # The number of recent decision sets that set the price, and of steps kept of each. `eigenbandits calibrate` has a study
 # of this window, of the horizon and of the two numbers below.
 WINDOW, STEPS = 256, 8

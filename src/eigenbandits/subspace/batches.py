@@ -8,12 +8,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-
-Array = NDArray[np.float64]
 
 # Batches kept; when there are as many, neighbors are merged.
 KEPT = 64

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.batches import Batches, Strayed, lump
 from eigenbandits.subspace.revisits import Revisits
-
-Array = NDArray[np.float64]
 
 # Nothing in the vectors distinguishes a common mean from a component that they share for a while. Up to this many
 # decision sets it is taken for the latter (`eigenbandits calibrate young`).

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # Up to this many dimensions a dense eigendecomposition costs no more than the tracking.
 DENSE = 128

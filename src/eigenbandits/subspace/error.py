@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # How far above its typical size the error is allowed to be. `eigenbandits coverage` and `eigenbandits estimates` print
 # the share of runs in which the true error exceeds the estimate in any round; 15 % (3δ with δ = 0.05) are granted. With

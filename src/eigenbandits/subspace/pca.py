@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging, theory
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.effective import Effective
 from eigenbandits.subspace.error import SAFETY, estimated_error
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
-
-Array = NDArray[np.float64]
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 def bulk_edge(spectrum: Array, vectors: float) -> float:

@@ -8,13 +8,11 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-
-Array = NDArray[np.float64]
 
 # Vectors that later ones are compared with.
 ANCHORS = 128

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, merging
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.pca import BLOCK, FEWEST, PCA
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
-
-Array = NDArray[np.float64]
 
 # Up to this many dimensions a dense decomposition gives all directions; beyond, a block is followed whose product with
 # the second moment costs no more than d · WORK multiplications, by this many steps from the previous one.

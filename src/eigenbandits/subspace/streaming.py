@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, merging
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
 from eigenbandits.subspace.base import Frame, Subspace
 from eigenbandits.subspace.error import estimated_error, subspace_distance
 from eigenbandits.subspace.rank import bulk_edge_rank
-
-Array = NDArray[np.float64]
 
 # Directions followed beyond the rank, so that the gap after it is seen.
 SPARE = 4

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.belief import View
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.rules import Choice, Rule
-
-Array = NDArray[np.float64]
 
 
 def truth(dim: int) -> Array:
