@@ -30,13 +30,13 @@ def command(
 
     with options.failures(LabError):
         file = study.find_file(data)
-    skipped = {label: reason for label, one in study.ENTRANTS.items() if (reason := one.skip()) is not None}
+    skipped = {label: reason for label, one in study.CANDIDATES.items() if (reason := one.skip()) is not None}
     for label, reason in skipped.items():
         typer.echo(f"Skipped {label}: {reason}", err=True)
-    entrants = {label: one for label, one in study.ENTRANTS.items() if label not in skipped}
-    rows = study.table(run(study.experiment(file, entrants, seeds, rounds, first_seed), out))
+    candidates = {label: one for label, one in study.CANDIDATES.items() if label not in skipped}
+    rows = study.table(run(study.experiment(file, candidates, seeds, rounds, first_seed), out))
     typer.echo(f"{rounds:,} lists of ten films for each of {seeds} seeds from {first_seed}\n\n{study.text(rows)}\n")
-    typer.echo("\n".join(f"{label}: {one.description}" for label, one in entrants.items()))
+    typer.echo("\n".join(f"{label}: {one.description}" for label, one in candidates.items()))
     path = out / "lists.csv"
     write_csv(path, study.as_rows(rows))
     wrote([path])

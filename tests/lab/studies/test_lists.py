@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import eigenbandits as eb
 from eigenbandits import cli, extras
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.studies.lists import peers, players, study
+from eigenbandits.lab.studies.lists import peers, recommenders, study
 from eigenbandits.lab.studies.lists.environment import FilmLists
 
 
@@ -49,18 +49,18 @@ def test_a_visit_is_a_user_and_films_that_the_user_has_rated(file):
         _ = environment.instance(0).theta
 
 
-def played(player, file, rounds=12, seed=5):
-    return eb.run(player, FilmLists(str(file)), rounds=rounds, seed=seed)
+def played(recommender, file, rounds=12, seed=5):
+    return eb.run(recommender, FilmLists(str(file)), rounds=rounds, seed=seed)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        players.Listed,
-        lambda seed: players.OneByOne(at_once=True, seed=seed),
-        lambda seed: players.OneByOne(at_once=False, seed=seed),
-        players.FromParts,
-        players.Single,
+        recommenders.Listed,
+        lambda seed: recommenders.OneByOne(at_once=True, seed=seed),
+        lambda seed: recommenders.OneByOne(at_once=False, seed=seed),
+        recommenders.FromParts,
+        recommenders.Single,
     ],
     ids=["choose_list", "one by one", "one by one, late", "parts", "single"],
 )
@@ -73,7 +73,7 @@ def test_our_players_find_the_films_that_are_liked(make, file):
 
 
 def test_chance_likes_half_of_the_films(file):
-    rewards = played(players.Chance(seed=0), file, rounds=400).rewards
+    rewards = played(recommenders.Chance(seed=0), file, rounds=400).rewards
     share = next(FilmLists(str(file)).instance(5).visits()).liked.mean()
     assert rewards.mean() == pytest.approx(10 * share, abs=0.5)
     assert 1.0 < rewards.std() < 2.0
@@ -95,7 +95,7 @@ def test_mab2rec_recommends_what_is_on_offer(file):
 
 def test_who_is_missing_is_skipped_with_a_reason(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    reasons = {label: entrant.skip() for label, entrant in study.ENTRANTS.items()}
+    reasons = {label: candidate.skip() for label, candidate in study.CANDIDATES.items()}
     assert {label for label, reason in reasons.items() if reason} == {
         *("mab2rec LinUCB", "mab2rec LinUCB 0.1", "VW ccb", "VW ccb squarecb"),
     }
@@ -104,17 +104,17 @@ def test_who_is_missing_is_skipped_with_a_reason(monkeypatch):
 
 def test_the_command_prints_what_the_runs_earned(file, tmp_path, monkeypatch):
     kept = ("choose_list", "choose and learn, 10 times", "chance")
-    monkeypatch.setattr(study, "ENTRANTS", {label: study.ENTRANTS[label] for label in kept})
+    monkeypatch.setattr(study, "CANDIDATES", {label: study.CANDIDATES[label] for label in kept})
     arguments = ["--data", tmp_path, "--rounds", 8, "--seeds", 2, "--first-seed", 7, "--engine", "serial"]
     result = CliRunner().invoke(cli.app(), ["lists", *map(str, arguments), "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     with (tmp_path / "out" / "lists.csv").open(newline="") as opened:
-        rows = {row["entrant"]: row for row in csv.DictReader(opened)}
+        rows = {row["candidate"]: row for row in csv.DictReader(opened)}
     assert list(rows) == list(kept)
     makers: dict[str, Any] = {
-        kept[0]: players.Listed,
-        kept[1]: lambda seed: players.OneByOne(True, seed),
-        kept[2]: players.Chance,
+        kept[0]: recommenders.Listed,
+        kept[1]: lambda seed: recommenders.OneByOne(True, seed),
+        kept[2]: recommenders.Chance,
     }
     rewards = {
         label: np.array([played(make(seed), file, 8, seed).rewards for seed in (7, 8)])

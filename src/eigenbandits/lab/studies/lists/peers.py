@@ -1,4 +1,4 @@
-"""The libraries that people use today for lists, as players of the study: mab2rec and Vowpal Wabbit's slates."""
+"""The libraries that people use today for lists, as recommenders of the study: mab2rec and Vowpal Wabbit's slates."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from eigenbandits.extras import need
 from eigenbandits.inputs import Array
 from eigenbandits.lab.studies.lists.environment import FilmListsInstance, Visit
-from eigenbandits.lab.studies.lists.players import Player
+from eigenbandits.lab.studies.lists.recommenders import Recommender
 
 
-class Mab2Rec(Player):
+class Mab2Rec(Recommender):
     """LinUCB of mab2rec: each film is an arm with a ridge regression of its own on the user's numbers.
 
     Parameters
@@ -44,7 +44,7 @@ class Mab2Rec(Player):
         self._recommender.set_arms(sorted(self._catalogue))
         self._fitted = False
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Recommend what is on offer; it has to be fitted once before, to the first films of the first visit."""
         user, places = visit.user[None], {int(film): place for place, film in enumerate(visit.films)}
         chosen = [int(film) for film in visit.films[: self.count]]
@@ -58,7 +58,7 @@ class Mab2Rec(Player):
         return sum(liked)
 
 
-class VowpalWabbitSlots(Player):
+class VowpalWabbitSlots(Recommender):
     """`vw --ccb_explore_adf` with a slot for each position, on the action vectors as they are.
 
     Parameters
@@ -78,7 +78,7 @@ class VowpalWabbitSlots(Player):
         # It takes a seed of 0 for none.
         self._vw: Any = pyvw.Workspace(f"--ccb_explore_adf {options} --quiet --random_seed {(seed or 0) + 1}")
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Take the first action of each slot, which it has drawn, and label the slots with what they earned."""
         lines = ["ccb shared |", *(f"ccb action |a {_features(row)}" for row in visit.actions)]
         slots = [f"|s {position}" for position in range(self.count)]

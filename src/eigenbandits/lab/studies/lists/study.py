@@ -18,7 +18,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.statistics import mean_interval
 from eigenbandits.lab.reporting.tables import aligned
-from eigenbandits.lab.studies.lists import peers, players
+from eigenbandits.lab.studies.lists import peers, recommenders
 from eigenbandits.lab.studies.lists.environment import FilmLists
 from eigenbandits.lab.studies.problems.catalogue import CATALOGUE, FOLDER
 
@@ -28,29 +28,29 @@ _PARTS = 4
 
 
 @dataclass(frozen=True)
-class Entrant:
+class Candidate:
     """One row of the table.
 
     Attributes
     ----------
-    player : type
+    recommender : type
         Who makes the lists.
     description : str
         How.
     settings : mapping
-        Arguments of the player.
+        Arguments of the recommender.
     module : str
         The package that it needs, of the extra "peers".
     """
 
-    player: type[players.Player]
+    recommender: type[recommenders.Recommender]
     description: str
     settings: Mapping[str, Any] | None = None
     module: str = ""
 
     def policy(self) -> dict[str, Any]:
-        """Return the player as an experiment takes it."""
-        return {"kind": f"{self.player.__module__}:{self.player.__name__}", **(self.settings or {})}
+        """Return the recommender as an experiment takes it."""
+        return {"kind": f"{self.recommender.__module__}:{self.recommender.__name__}", **(self.settings or {})}
 
     def skip(self) -> str | None:
         """Return why it cannot run here, or None if it can."""
@@ -63,41 +63,45 @@ class Entrant:
         return None
 
 
-ENTRANTS = {
-    LISTED: Entrant(players.Listed, "EigenUCB, nothing set; learns when the list is complete"),
-    "choose, 10 times": Entrant(
-        players.OneByOne, "EigenUCB().choose ten times, each time among the films not taken yet", {"at_once": False}
+CANDIDATES = {
+    LISTED: Candidate(recommenders.Listed, "EigenUCB, nothing set; learns when the list is complete"),
+    "choose, 10 times": Candidate(
+        recommenders.OneByOne,
+        "EigenUCB().choose ten times, each time among the films not taken yet",
+        {"at_once": False},
     ),
-    "choose and learn, 10 times": Entrant(
-        players.OneByOne,
+    "choose and learn, 10 times": Candidate(
+        recommenders.OneByOne,
         "the same, but each film is learned before the next is chosen: a list that is shown as a whole cannot be",
         {"at_once": True},
     ),
-    "choose in 10 parts": Entrant(players.FromParts, "EigenUCB().choose one of ten films, in ten parts of the offer"),
-    "mab2rec LinUCB": Entrant(peers.Mab2Rec, "alpha 1, its default; an arm for each film", module="mab2rec"),
-    "mab2rec LinUCB 0.1": Entrant(peers.Mab2Rec, "the same with alpha 0.1", {"alpha": 0.1}, module="mab2rec"),
-    "VW ccb": Entrant(peers.VowpalWabbitSlots, "--ccb_explore_adf, ε = 0.05, its default", module="vowpalwabbit"),
-    "VW ccb squarecb": Entrant(
+    "choose in 10 parts": Candidate(
+        recommenders.FromParts, "EigenUCB().choose one of ten films, in ten parts of the offer"
+    ),
+    "mab2rec LinUCB": Candidate(peers.Mab2Rec, "alpha 1, its default; an arm for each film", module="mab2rec"),
+    "mab2rec LinUCB 0.1": Candidate(peers.Mab2Rec, "the same with alpha 0.1", {"alpha": 0.1}, module="mab2rec"),
+    "VW ccb": Candidate(peers.VowpalWabbitSlots, "--ccb_explore_adf, ε = 0.05, its default", module="vowpalwabbit"),
+    "VW ccb squarecb": Candidate(
         peers.VowpalWabbitSlots,
         "--ccb_explore_adf --squarecb",
         {"options": "--squarecb"},
         module="vowpalwabbit",
     ),
-    "chance": Entrant(players.Chance, "any ten films"),
-    "choose, reward × 10": Entrant(
-        players.Single, "EigenUCB().choose once, its reward counted ten times: one film, not a list"
+    "chance": Candidate(recommenders.Chance, "any ten films"),
+    "choose, reward × 10": Candidate(
+        recommenders.Single, "EigenUCB().choose once, its reward counted ten times: one film, not a list"
     ),
 }
 """Who makes lists, by label."""
 
 
 def experiment(
-    file: str | PathLike[str], entrants: Mapping[str, Entrant], seeds: int, rounds: int, first_seed: int
+    file: str | PathLike[str], candidates: Mapping[str, Candidate], seeds: int, rounds: int, first_seed: int
 ) -> Experiment:
     """Return the experiment whose results `table` reads."""
     return Experiment(
         name="lists",
-        policies={label: entrant.policy() for label, entrant in entrants.items()},
+        policies={label: candidate.policy() for label, candidate in candidates.items()},
         environments={"MovieLens, 10 of 100": FilmLists(str(file))},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
@@ -116,11 +120,11 @@ def find_file(data: str | PathLike[str] | None) -> Path:
 
 @dataclass(frozen=True)
 class Row:
-    """What an entrant's lists earned: films liked per list.
+    """What a candidate's lists earned: films liked per list.
 
     Attributes
     ----------
-    entrant
+    candidate
         Its label.
     mean
         Over all rounds and seeds.
@@ -132,7 +136,7 @@ class Row:
         Per list.
     """
 
-    entrant: str
+    candidate: str
     mean: float
     first: float
     last: float
@@ -143,7 +147,7 @@ class Row:
 
 
 def table(results: Results) -> list[Row]:
-    """Return a row for each entrant."""
+    """Return a row for each candidate."""
     (environment,) = results.environments
     curves = {label: results.curve("reward", label, environment) for label in results.policies}
     rounds = curves[LISTED].rounds
@@ -172,9 +176,9 @@ def text(rows: list[Row]) -> str:
     ]
     shown = [
         [
-            row.entrant,
+            row.candidate,
             *(f"{value:.3f}" for value in (row.mean, row.first, row.last)),
-            "" if row.entrant == LISTED else f"{row.behind:+.3f} ({row.low:+.3f} … {row.high:+.3f})",
+            "" if row.candidate == LISTED else f"{row.behind:+.3f} ({row.low:+.3f} … {row.high:+.3f})",
             f"{1e3 * row.seconds:.1f}",
         ]
         for row in rows

@@ -12,7 +12,7 @@ from eigenbandits.inputs import Array
 from eigenbandits.lab.studies.lists.environment import FilmListsInstance, Visit
 
 
-class Player:
+class Recommender:
     """Makes one list for each visit of an instance, and learns from it.
 
     Parameters
@@ -34,24 +34,24 @@ class Player:
 
     def choose(self, actions: Array) -> SimpleNamespace:
         """Play the next visit, and say how many films were liked."""
-        return SimpleNamespace(index=round(self.play(next(self._visits))))
+        return SimpleNamespace(index=round(self.recommend(next(self._visits))))
 
     def learn(self, decision: object, reward: float) -> None:
-        """Learn nothing more than `play` has."""
+        """Learn nothing more than `recommend` has."""
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Make a list, learn from it, and return how many of its films are liked."""
         raise NotImplementedError
 
 
-class Listed(Player):
+class Listed(Recommender):
     """`EigenUCB().choose_list`, which learns when the list has been shown."""
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(seed)
         self.policy = EigenUCB(seed=seed)
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Choose a list and learn from all of it."""
         ranked = self.policy.choose_list(visit.actions, self.count)
         self.policy.learn(ranked, visit.liked[ranked.indices])
@@ -75,7 +75,7 @@ class OneByOne(Listed):
         super().__init__(seed)
         self.at_once = at_once
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Choose, exclude, and so on."""
         left = np.ones(len(visit.films), dtype=bool)
         waiting = []
@@ -92,7 +92,7 @@ class OneByOne(Listed):
 class FromParts(Listed):
     """`EigenUCB().choose` in each of as many equal parts of the offer as a list is long: ten times one of ten."""
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Choose one film in each part."""
         parts = np.array_split(np.arange(len(visit.films)), self.count)
         decisions = self.policy.choose_many([visit.actions[part] for part in parts])
@@ -104,7 +104,7 @@ class FromParts(Listed):
 class Single(Listed):
     """`EigenUCB().choose` once, and its reward as often as a list is long, as if the film could be shown so often."""
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Choose one film."""
         decision = self.policy.choose(visit.actions)
         liked = float(visit.liked[decision.index])
@@ -112,13 +112,13 @@ class Single(Listed):
         return self.count * liked
 
 
-class Chance(Player):
+class Chance(Recommender):
     """Any films."""
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(seed)
         self._rng = np.random.default_rng(seed)
 
-    def play(self, visit: Visit) -> float:
+    def recommend(self, visit: Visit) -> float:
         """Draw a list."""
         return float(visit.liked[self._rng.permutation(len(visit.films))[: self.count]].sum())
