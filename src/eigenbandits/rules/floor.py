@@ -9,8 +9,9 @@ import numpy as np
 
 from eigenbandits import inputs, merging
 from eigenbandits.belief.base import View
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Array, Choice, Rule
+from eigenbandits.rules.base import Choice, Rule
 
 
 class Floor(Rule):

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from eigenbandits import inputs, merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import View
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Array, Choice, Rule
+from eigenbandits.rules.base import Choice, Rule
 
 
 class Guard(Rule):

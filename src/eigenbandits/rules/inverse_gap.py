@@ -9,8 +9,9 @@ import numpy as np
 
 from eigenbandits import inputs, merging
 from eigenbandits.belief.base import View
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Array, Choice, Rule, draw
+from eigenbandits.rules.base import Choice, Rule, draw
 
 
 def inverse_gap_weights(gaps: Array, gamma: float, best: int) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 from eigenbandits import merging
 from eigenbandits.belief.base import Finding, Models, Rows, View
 from eigenbandits.belief.costs import CostEstimate
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Array, Choice, Rule
+from eigenbandits.rules.base import Choice, Rule
 from eigenbandits.rules.pacer import Pacer
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eigenbandits.inputs import Array
 from eigenbandits.testing.check import Make, check
-from eigenbandits.testing.play import Array, assert_same, decision_sets, reward
+from eigenbandits.testing.play import assert_same, decision_sets, reward
 
 Conversion = Callable[[Array], Any]
 

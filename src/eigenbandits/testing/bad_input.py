@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.algorithms import OFUL
+from eigenbandits.inputs import Array
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.many_sets import warm
-from eigenbandits.testing.play import Array, assert_refused, decision_sets, play
+from eigenbandits.testing.play import assert_refused, decision_sets, play
 
 DIM = 6
 GOOD = np.arange(24.0).reshape(4, DIM)

@@ -8,10 +8,11 @@ import tracemalloc
 
 import numpy as np
 
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
-from eigenbandits.testing.play import Array, as_read, assert_agree, assert_refused, copy_of, decision_sets, play, reward
+from eigenbandits.testing.play import as_read, assert_agree, assert_refused, copy_of, decision_sets, play, reward
 
 
 def with_open_decisions(make: Make, count: int = 30) -> tuple[Policy, list[Decision]]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.testing.check import Make, check
-from eigenbandits.testing.play import Array, as_read, decision_sets, play, reward
+from eigenbandits.testing.play import as_read, decision_sets, play, reward
 
 KINDS = ("collinear", "duplicates", "always the same", "zeros", "zeros among others", "unit vectors")
 
