@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    import click
 
 # What `eigenbandits --help` lists. The module of a command has a function `command`, or `commands` of its own.
 SECTIONS = {
@@ -53,8 +50,8 @@ SECTIONS = {
 class Sections(TyperGroup):
     """A group of commands whose help lists them by section."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list."""
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list; the arguments are of click's types, which typer brings itself in newer versions."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()))
