@@ -32,7 +32,7 @@ def axe():
     """The source of axe-core, as npm installs it."""
     found = ROOT / "node_modules" / "axe-core" / "axe.min.js"
     if not found.exists():
-        pytest.skip("axe-core is not installed here: npm install --no-save axe-core")
+        pytest.skip("axe-core is not installed here: npm install --prefix . --no-save axe-core")
     return found.read_text(encoding="utf-8")
 
 

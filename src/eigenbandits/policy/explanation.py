@@ -10,12 +10,7 @@ _SURE = 0.95
 
 
 def explain(found: Mapping[str, Any]) -> list[str]:
-    """Return sentences that say what diagnostics mean.
-
-    Parameters
-    ----------
-    found
-        What the parts of a policy report.
+    """Return sentences that say what the parts of a policy report.
 
     Examples
     --------
@@ -29,11 +24,6 @@ def explain(found: Mapping[str, Any]) -> list[str]:
 
 def warn(found: Mapping[str, Any]) -> list[str]:
     """Return what a person should know before trusting the subspace.
-
-    Parameters
-    ----------
-    found
-        What the parts of a policy report.
 
     Examples
     --------
