@@ -169,7 +169,7 @@ def _worth(count: Any, common: float) -> Any:
 def _digests(rows: Array) -> NDArray[np.uint64]:
     """Return a number for each row (n, D) that two different rows hardly share: universal hashing of its bits."""
     bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
-    return np.asarray((bits * _multipliers(rows.shape[1])).sum(axis=1, dtype=np.uint64))
+    return np.asarray(np.einsum("ij,j->i", bits, _multipliers(rows.shape[1])))
 
 
 @lru_cache(maxsize=8)
