@@ -111,6 +111,24 @@ def test_a_wrong_answer_is_not_given_again():
     assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in range(30) if correct[-1, q])
 
 
+def test_with_a_memory_answers_are_forgotten():
+    """The right answers change halfway: with a half-life, what was right once does not stay so."""
+    rng = np.random.default_rng(10)
+    asked, scores, right = rng.standard_normal((20, 3, 8)), rng.standard_normal((20, 3)), rng.integers(3, size=20)
+    policy = eb.EigenUCB(memory=100, seed=0)
+    correct = np.zeros((40, 20))
+    for again in range(40):
+        if again == 20:
+            right = (right + 1) % 3
+        for question in range(20):
+            decision = policy.choose(asked[question], scores=scores[question])
+            correct[again, question] = decision.index == right[question]
+            policy.learn(decision, correct[again, question])
+    assert correct[15:20].mean() > 0.7
+    assert correct[20].mean() < 0.2
+    assert correct[35:].mean() > 0.7
+
+
 def test_draws_know_what_an_action_has_earned():
     policy = eb.EigenTS(seed=0)
     rng = np.random.default_rng(8)

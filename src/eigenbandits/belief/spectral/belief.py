@@ -155,6 +155,7 @@ class Spectral(Ambient):
         """Add one reward."""
         self._check(forecast)
         if self.score and not self.repeats.count(action, reward, self.noise**2):
+            self._fade_all()
             return
         said = self._said_many(action[None])[0] if forecast is None else forecast
         value = self.bounds.uncensored(reward, float(said[0]))
@@ -170,10 +171,14 @@ class Spectral(Ambient):
         if self.bounds.note(reward):
             # Equal rewards have no unit, and the noise was a guess until now.
             self.due = 0
+        self._fade_all()
+
+    def _fade_all(self) -> None:
+        """Let earlier rewards fade, after one more, if there is a memory."""
         weight = self.evidence.weight
         if self._fade(1):
             self.repeats.fade(self.evidence.weight / weight)
-            self.prior.fade(self.evidence.weight / weight, self.origin)
+            self.prior.fade(self.evidence.weight / weight, self.origin or 0.0)
             self.due = 0
 
     def _follow_reward(self, action: Array, reward: float) -> None:

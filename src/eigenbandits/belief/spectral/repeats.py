@@ -96,7 +96,9 @@ class Repeats(Component):
         if not len(known):
             return None
         places = [place for place in found if place is not None]
-        return known, common * _worth(self.counts[places], common), self.means[places]
+        # What has faded to less than one reward has as much less of its share.
+        whole, part = np.maximum(self.counts[places], 1.0), np.minimum(self.counts[places], 1.0)
+        return known, part * common * _worth(whole, common), self.means[places]
 
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
