@@ -106,9 +106,14 @@ def test_a_wrong_answer_is_not_given_again():
             policy.learn(decision, correct[again, question])
     assert correct[0].mean() < 0.5
     assert correct[-1].mean() > 0.9
+    known = [question for question in range(30) if correct[-1, question]]
+    many = policy.choose_many(asked[known], scores=scores[known])
+    assert [decision.index for decision in many] == right[known].tolist()
+    listed = [policy.choose_list(asked[q], 2, scores=scores[q]).indices[0] for q in known]
+    assert listed == right[known].tolist()
     loaded = eb.EigenUCB(seed=0)
     loaded.restore(policy.state())
-    assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in range(30) if correct[-1, q])
+    assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in known)
 
 
 def test_with_a_memory_answers_are_forgotten():
