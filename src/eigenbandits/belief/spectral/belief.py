@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.base import View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.bounds import Bounds
 from eigenbandits.belief.spectral.free import Explained, explained, explained_rows, thin_with_free, with_free
@@ -27,7 +28,7 @@ from eigenbandits.belief.spectral.members import (
 from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import RepeatedView, SpectralView
+from eigenbandits.belief.spectral.view import ALLOWANCE, RepeatedView, SpectralView, forecasts_alone
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
@@ -44,9 +45,6 @@ GROWTH = 0.5
 SURPRISING, SOONEST = 6.0, 0.05
 # Rank-one updates between two fits at the most, or 4d: rounding adds up over them.
 UPDATES = 1024
-# Where actions have scores, trying what is not estimated best may cost so much of the noise's standard deviation per
-# choice, on average: half a point at the most where rewards are 0 or 1.
-ALLOWANCE = 0.01
 # Beyond this many dimensions the subspace follows only the leading directions, and a sample of the rewards has to do.
 MANY_DIMENSIONS = 512
 # Rewards in that sample. A prior's few numbers are known from some hundred rewards as well as they need to be, and the
@@ -157,7 +155,7 @@ class Spectral(Ambient):
         if self.score and not self.repeats.count(action, reward, self.noise**2):
             self._fade_all()
             return
-        said = self._said_many(action[None])[0] if forecast is None else forecast
+        said = forecasts_alone(action[None], self.members)[0] if forecast is None else forecast
         value = self.bounds.uncensored(reward, float(said[0]))
         # A posterior that the next choice recomputes need not follow.
         if self.evidence.count < self.due:
@@ -216,7 +214,7 @@ class Spectral(Ambient):
             actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
             if not len(actions):
                 return
-        said = self._said_many(actions)
+        said = forecasts_alone(actions, self.members)
         values = rewards
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
             self.bounds.note_many(rewards)
@@ -238,14 +236,6 @@ class Spectral(Ambient):
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
             raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
-
-    def _said_many(self, actions: Array) -> Array:
-        """Return the forecasts for actions without their sets: each member takes one for the best there was."""
-        members = len(self.members)
-        said = np.zeros((len(actions), 2 * members + 1))
-        said[:, 0] = math.nan
-        said[:, 1 : members + 1] = actions @ self.members.T
-        return said
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
         """Add up what the rewards said; the next choice learns the prior and recomputes the posterior."""
@@ -436,14 +426,16 @@ class Spectral(Ambient):
         """Return the radius for a decision set of K actions."""
         return self.omega() * max(1.0, expected_maximum(count))
 
-    def view(self, lifted: Array) -> SpectralView | RepeatedView:
+    def view(self, lifted: Array) -> View:
         """Look at the posterior through a decision set."""
-        found = SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
-        if not self.score:
-            return found
-        found.allowance = ALLOWANCE * self.noise
-        known = self.repeats.known(lifted, self.noise**2)
+        found = self.linear(lifted)
+        known = self.repeats.known(lifted, self.noise**2) if self.score else None
         return found if known is None else RepeatedView(found, *known)
+
+    def linear(self, lifted: Array) -> SpectralView:
+        """Return the view of the linear model."""
+        allowance = ALLOWANCE * self.noise if self.score else math.inf
+        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root(), allowance)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""

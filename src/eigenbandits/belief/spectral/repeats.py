@@ -154,7 +154,8 @@ class Repeats(Component):
                     sums[key] = sums.get(key, 0.0) + replica.weight * count * np.array([1.0, mean])
         for name in ("within", "repeated", "skipped"):
             setattr(self, name, merging.total(replicas, name))
-        self.keys = self.counts = self.means = np.zeros(0)
+        # New arrays: a replica's own are only read.
+        self.keys, self.counts, self.means = np.zeros(0, dtype=np.uint64), np.zeros(0), np.zeros(0)
         self.forget()
         self._places = {}
         for key, (count, total) in sums.items():
