@@ -106,9 +106,32 @@ def test_a_wrong_answer_is_not_given_again():
             policy.learn(decision, correct[again, question])
     assert correct[0].mean() < 0.5
     assert correct[-1].mean() > 0.9
+    known = [question for question in range(30) if correct[-1, question]]
+    many = policy.choose_many(asked[known], scores=scores[known])
+    assert [decision.index for decision in many] == right[known].tolist()
+    listed = [policy.choose_list(asked[q], 2, scores=scores[q]).indices[0] for q in known]
+    assert listed == right[known].tolist()
     loaded = eb.EigenUCB(seed=0)
     loaded.restore(policy.state())
-    assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in range(30) if correct[-1, q])
+    assert all(loaded.choose(asked[q], scores=scores[q]).index == right[q] for q in known)
+
+
+def test_with_a_memory_answers_are_forgotten():
+    """The right answers change halfway: with a half-life, what was right once does not stay so."""
+    rng = np.random.default_rng(10)
+    asked, scores, right = rng.standard_normal((20, 3, 8)), rng.standard_normal((20, 3)), rng.integers(3, size=20)
+    policy = eb.EigenUCB(memory=100, seed=0)
+    correct = np.zeros((40, 20))
+    for again in range(40):
+        if again == 20:
+            right = (right + 1) % 3
+        for question in range(20):
+            decision = policy.choose(asked[question], scores=scores[question])
+            correct[again, question] = decision.index == right[question]
+            policy.learn(decision, correct[again, question])
+    assert correct[15:20].mean() > 0.7
+    assert correct[20].mean() < 0.2
+    assert correct[35:].mean() > 0.7
 
 
 def test_draws_know_what_an_action_has_earned():

@@ -251,7 +251,7 @@ class Ambient(RidgeBelief):
             rank=dim if self.rank is None else self.rank,
         )
 
-    def view(self, lifted: Array) -> AmbientView:
+    def view(self, lifted: Array) -> View:
         """Look at the ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
         return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)

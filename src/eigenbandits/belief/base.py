@@ -222,6 +222,10 @@ class Belief(Component):
         """Look at the belief through a decision set of lifted actions (K, D), in the frame followed last."""
         raise TypeError(f"{type(self).__name__} has no method view(); define one.")
 
+    def linear(self, lifted: Array) -> View:
+        """Return the view of the linear model alone, without what single actions have earned beside it."""
+        return self.view(lifted)
+
     def note(self, finding: Finding | None) -> None:
         """Keep what a choice has found; called once for each choice."""
 

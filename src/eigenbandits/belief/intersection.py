@@ -75,6 +75,7 @@ class Both(Belief):
         ambient = self.ambient.view(lifted)
         if self._vacuous or self.contradiction:
             return ambient
+        assert isinstance(ambient, AmbientView)
         return BothView(self, self.projected.view(lifted), ambient)
 
     def note(self, finding: Finding | None) -> None:

@@ -230,7 +230,7 @@ def _both(
 
 
 def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
-    return policy.belief.view(_lifted(policy, pairs, mean)).estimates()
+    return policy.belief.linear(_lifted(policy, pairs, mean)).estimates()
 
 
 def _loss(before: Array, after: Array) -> float:

@@ -252,7 +252,7 @@ class Chooser(Layout):
         return array, lifted, choice, estimate
 
     def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
-        """Prepare for a choice in each of these sets, among the rows kept; may refuse: nothing has changed yet."""
+        """Prepare for a choice in each of these sets, among the rows kept; may refuse, as nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.base import View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.bounds import Bounds
 from eigenbandits.belief.spectral.free import Explained, thin_with_free, with_free
@@ -28,7 +29,7 @@ from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrio
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import RepeatedView, SpectralView
+from eigenbandits.belief.spectral.view import ALLOWANCE, RepeatedView, SpectralView, forecasts_alone
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
@@ -45,9 +46,6 @@ GROWTH = 0.5
 SURPRISING, SOONEST = 6.0, 0.05
 # The most rank-one updates between two fits, or 4d if that is more: rounding errors accumulate over them.
 UPDATES = 1024
-# With scores, what exploration may cost per choice on average, in standard deviations of the noise: at most half a
-# point if rewards are 0 or 1.
-ALLOWANCE = 0.01
 # Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
 MANY_DIMENSIONS = 512
 # The size of that sample. Some hundred rewards determine the few numbers of a prior well enough, and the time that it
@@ -156,9 +154,10 @@ class Spectral(Ambient):
         """Add one reward."""
         self._check(forecast)
         if self.score and not self.repeats.count(action, reward, self.noise**2):
+            self._fade_all()
             return
         if forecast is None:
-            forecast = self._forecast_many(action[None])[0]
+            forecast = forecasts_alone(action[None], self.members)[0]
         value = self.bounds.uncensored(reward, float(forecast[0]))
         # If the next choice recomputes the posterior, there is no need to update it here.
         if self.evidence.count < self.due:
@@ -172,10 +171,14 @@ class Spectral(Ambient):
         if self.bounds.note(reward):
             # Equal rewards have no unit, and the noise was a guess until now.
             self.due = 0
+        self._fade_all()
+
+    def _fade_all(self) -> None:
+        """Let earlier rewards fade, after one more, if there is a memory."""
         weight = self.evidence.weight
         if self._fade(1):
             self.repeats.fade(self.evidence.weight / weight)
-            self.prior.fade(self.evidence.weight / weight, self.origin)
+            self.prior.fade(self.evidence.weight / weight, self.origin or 0.0)
             self.due = 0
 
     def _follow_reward(self, action: Array, reward: float) -> None:
@@ -213,7 +216,7 @@ class Spectral(Ambient):
             actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
             if not len(actions):
                 return
-        made = self._forecast_many(actions)
+        made = forecasts_alone(actions, self.members)
         values = rewards
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
             self.bounds.note_many(rewards)
@@ -235,14 +238,6 @@ class Spectral(Ambient):
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
             raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
-
-    def _forecast_many(self, actions: Array) -> Array:
-        """Return the forecasts for actions without their sets: each member assumes that it was the best there was."""
-        members = len(self.members)
-        forecasts = np.zeros((len(actions), 2 * members + 1))
-        forecasts[:, 0] = math.nan
-        forecasts[:, 1 : members + 1] = actions @ self.members.T
-        return forecasts
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
         """Add up the sums of the rewards; the next choice learns the prior and recomputes the posterior."""
@@ -411,14 +406,16 @@ class Spectral(Ambient):
         """Return the radius for a decision set of K actions."""
         return self.omega() * max(1.0, expected_maximum(count))
 
-    def view(self, lifted: Array) -> SpectralView | RepeatedView:
+    def view(self, lifted: Array) -> View:
         """Look at the posterior through a decision set."""
-        found = SpectralView(self, lifted, self.omega_of(len(lifted)), self.root())
-        if not self.score:
-            return found
-        found.allowance = ALLOWANCE * self.noise
-        known = self.repeats.known(lifted, self.noise**2)
+        found = self.linear(lifted)
+        known = self.repeats.known(lifted, self.noise**2) if self.score else None
         return found if known is None else RepeatedView(found, *known)
+
+    def linear(self, lifted: Array) -> SpectralView:
+        """Return the view of the linear model."""
+        allowance = ALLOWANCE * self.noise if self.score else math.inf
+        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root(), allowance)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, the prior in words, its widths, and how much has been learned."""

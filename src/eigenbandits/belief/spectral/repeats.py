@@ -96,7 +96,9 @@ class Repeats(Component):
         if not len(known):
             return None
         places = [place for place in found if place is not None]
-        return known, common * _worth(self.counts[places], common), self.means[places]
+        # What has faded to less than one reward has as much less of its share.
+        whole, part = np.maximum(self.counts[places], 1.0), np.minimum(self.counts[places], 1.0)
+        return known, part * common * _worth(whole, common), self.means[places]
 
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
@@ -152,7 +154,8 @@ class Repeats(Component):
                     sums[key] = sums.get(key, 0.0) + replica.weight * count * np.array([1.0, mean])
         for name in ("within", "repeated", "skipped"):
             setattr(self, name, merging.total(replicas, name))
-        self.keys = self.counts = self.means = np.zeros(0)
+        # New arrays: a replica's own are only read.
+        self.keys, self.counts, self.means = np.zeros(0, dtype=np.uint64), np.zeros(0), np.zeros(0)
         self.forget()
         self._places = {}
         for key, (count, total) in sums.items():
@@ -169,7 +172,7 @@ def _worth(count: Any, common: float) -> Any:
 def _digests(rows: Array) -> NDArray[np.uint64]:
     """Return a number for each row (n, D) that two different rows hardly share: universal hashing of its bits."""
     bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
-    return np.asarray((bits * _multipliers(rows.shape[1])).sum(axis=1, dtype=np.uint64))
+    return np.asarray(np.einsum("ij,j->i", bits, _multipliers(rows.shape[1])))
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,16 @@ from numpy.typing import NDArray
 from eigenbandits import linalg
 from eigenbandits.belief.ambient import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
+from eigenbandits.belief.boundary import Root
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
 
 Array = NDArray[np.float64]
+
+# With scores, what exploration may cost per choice on average, in standard deviations of the noise: at most half a
+# point if rewards are 0 or 1.
+ALLOWANCE = 0.01
 
 
 def forecast(estimate: float, values: Array, index: int) -> Array:
@@ -28,12 +34,25 @@ def forecast(estimate: float, values: Array, index: int) -> Array:
     return found
 
 
+def forecasts_alone(actions: Array, models: Array) -> Array:
+    """Return forecasts for actions (n, D) without their sets: each member (k, D) takes one for the best there was."""
+    members = len(models)
+    said = np.zeros((len(actions), 2 * members + 1))
+    said[:, 0] = math.nan
+    said[:, 1 : members + 1] = actions @ models.T
+    return said
+
+
 class SpectralView(AmbientView):
     """The posterior through one decision set, with what each member says of it."""
 
     independent = True
     belief: Spectral
-    _values: Array | None = None
+
+    def __init__(self, belief: Spectral, lifted: Array, omega: float, root: Root, allowance: float) -> None:
+        super().__init__(belief, lifted, omega, root)
+        self.allowance = allowance
+        self._values: Array | None = None
 
     def values(self) -> Array:
         """Return what each member says (K, k) each action is worth."""
@@ -59,8 +78,7 @@ class SpectralView(AmbientView):
     def part(self, rows: slice | Rows) -> SpectralView:
         """Return the view through some of the actions."""
         lifted = self.lifted[rows]
-        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root)
-        part.allowance = self.allowance
+        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root, self.allowance)
         part._products = None if self._products is None else self._products[rows]
         part._values = None if self._values is None else self._values[rows]
         part._estimates = None if self._estimates is None else self._estimates[rows]

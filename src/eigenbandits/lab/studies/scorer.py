@@ -28,7 +28,7 @@ WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""
 # Queries that show the directions of queries, and the largest number, or a quarter, that is kept for the end.
 SHOWN, UNSEEN = 1000, 1000
-PLAYERS = ("scorer", "EigenUCB", "as a column")
+PLAYERS = ("scorer", "EigenUCB")
 _TEXTS = "txt_{}.npz"
 
 
@@ -107,9 +107,8 @@ class ScoredPlayer:
 
     Parameters
     ----------
-    player : {"scorer", "EigenUCB", "as a column"}
-        The highest score; EigenUCB that starts from the scores; or EigenUCB for which it is one more number of
-        the actions.
+    player : {"scorer", "EigenUCB"}
+        The highest score; or EigenUCB, which starts from the scores.
     rounds : int
         After how many rounds the end is.
     seed : int, optional
@@ -131,8 +130,6 @@ class ScoredPlayer:
         return self._choose(actions, observe=True)
 
     def _choose(self, actions: Array, observe: bool) -> Decision:
-        if self.player == "as a column":
-            return self.policy.choose(actions, observe)
         if self.player == "EigenUCB":
             return self.policy.choose(actions[:, :-1], observe, scores=actions[:, -1])
         index = int(actions[:, -1].argmax())
