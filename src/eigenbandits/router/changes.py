@@ -8,8 +8,8 @@ from typing import ClassVar
 from eigenbandits.component import Component
 
 # The change that is looked for, in standard deviations of a model's residuals, and the log-likelihood ratio that
-# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average (Lorden 1971), and a change of this size
-# is found after about PROVED/(CHANGE²/2) = 16 answers. `eigenbandits router calibrate` has a study of both.
+# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average (Lorden 1971), and a change of this
+# size is found after about PROVED/(CHANGE²/2) = 16 answers. `eigenbandits router calibrate` has a study of both.
 CHANGE, PROVED = 1.0, 8.0
 # Residuals beyond so many standard deviations count as this many, so that a few very bad answers prove nothing: each
 # adds at most CHANGE · CLIP − CHANGE²/2 = 2, and it takes at least 5 to exceed PROVED.
@@ -56,7 +56,7 @@ class ChangeDetector(Component):
             self.sums.append([0.0, 0.0])
             self.starts.append([number, number])
             self.variances.append(0.0)
-            self.tilts.append([_NORMAL, _NORMAL])
+            self.tilts.append([1.0, 1.0])
             self.counts.append(0)
         self.counts[model] += 1
         share = 1.0 / min(self.counts[model], WINDOW)
@@ -69,11 +69,11 @@ class ChangeDetector(Component):
         if variance <= 0.0:
             return None
         z = max(-CLIP, min(residual / math.sqrt(variance), CLIP))
-        sums, tilts = self.sums[model], self.tilts[model]
+        sums, tilts, normal = self.sums[model], self.tilts[model], math.exp(0.5 * CHANGE**2)
         for side, shift in enumerate((-CHANGE * z, CHANGE * z)):
             if sums[side] <= 0.0:
                 self.starts[model][side] = number
-            sums[side] = max(0.0, sums[side] + shift - math.log(max(tilts[side], _NORMAL)))
+            sums[side] = max(0.0, sums[side] + shift - math.log(max(tilts[side], normal)))
             tilts[side] += share * (math.exp(shift) - tilts[side])
         side = 0 if sums[0] >= sums[1] else 1
         return self.starts[model][side] if sums[side] > PROVED else None
@@ -88,7 +88,3 @@ class ChangeDetector(Component):
         for name in self._state_names:
             values = getattr(self, name)
             setattr(self, name, [values[place] for place in kept])
-
-
-# E e^(δz) for a normal z.
-_NORMAL = math.exp(0.5 * CHANGE**2)
