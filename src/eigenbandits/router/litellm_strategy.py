@@ -65,7 +65,7 @@ class LiteLLMStrategy:
         found = self.groups[model]
         key = ((request_kwargs or {}).get("metadata") or {}).get(KEY)
         failed: frozenset[str] = frozenset()
-        if key in self._routes:
+        if key is not None and key in self._routes:
             before, failed = self._routes.pop(key)
             self.router.failed(before.id)
             failed |= {before.model}
