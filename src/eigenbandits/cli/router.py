@@ -77,3 +77,24 @@ def study(
                 continue
             results = run(router.experiment(file, name, seeds, peer), out / name)
             typer.echo(router.report(name, results, arrays) + "\n")
+
+
+@commands.command("calibrate")
+def calibrate(
+    constant: Annotated[str, typer.Argument(help="Its name; without one, their names.", show_default="list")] = "",
+    data: options.Data = None,
+    vectors: Annotated[Path | None, typer.Option(help="As for `study`.")] = None,
+    seeds: options.Seeds = 3,
+    first_seed: options.FirstSeed = 0,
+    out: options.Out = Path("results/router"),
+) -> None:
+    """Try other values of one of the router's constants on the answers of `study`, and print what each leads to."""
+    from eigenbandits.lab.folders import data_folder
+    from eigenbandits.lab.studies import router
+
+    if not constant:
+        typer.echo("\n".join(router.calibration.CONSTANTS))
+        return
+    with options.failures(LabError):
+        file = router.prepare(data_folder(data), out / "answers.npz", vectors)
+        typer.echo(router.calibration.table(file, constant, range(first_seed, first_seed + seeds)))

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from eigenbandits.component import Component
 
 # The change that is looked for, in standard deviations of a model's residuals, and the log-likelihood ratio that
-# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average for normal residuals (Lorden 1971), and
-# a change of this size is found after about PROVED/(CHANGE²/2) = 16 answers. That one standard deviation is the change
-# that matters, and that 3,000 answers are far enough apart, is judgment.
+# proves it: false alarms are at least e^PROVED ≈ 3,000 answers apart on average (Lorden 1971), and a change of this
+# size is found after about PROVED/(CHANGE²/2) = 16 answers. `eigenbandits router calibrate` has a study of both.
 CHANGE, PROVED = 1.0, 8.0
-# Residuals beyond so many standard deviations count as this many: a few very bad answers prove nothing. Clipped answers
-# add CHANGE · CLIP − CHANGE²/2 = 2 each, so that it takes at least 5 to exceed PROVED; that 5 are enough is judgment.
+# Residuals beyond so many standard deviations count as this many, so that a few very bad answers prove nothing: each
+# adds at most CHANGE · CLIP − CHANGE²/2 = 2, and it takes at least 5 to exceed PROVED.
 CLIP = 2.5
-# Answers before residuals are judged, and the number over which their variance is averaged at most.
+# Answers before residuals are judged, and the number over which their moments are averaged at most.
 WARM_UP, WINDOW = 8, 200
-# A model's variance is taken to be at least this part of the mean over all models.
+# A model's variance is taken to be at least this part of the mean over all models: one that has always given the same
+# answers so far has not proved that it always will.
 LEAST_VARIANCE = 0.1
 
 
 class ChangeDetector(Component):
     """A two-sided CUSUM (Page 1954) of each model's residuals, in their own standard deviations.
 
-    With z a residual in standard deviations, ±z·δ − δ²/2 is the log-likelihood ratio of a mean that has moved by ±δ.
-    These are added up, but never below 0; where a sum exceeds `PROVED` the model has changed, and did so when the sum
+    With z a residual in standard deviations, ±δz − ψ± is the log-likelihood ratio of the same residuals tilted toward
+    ±δ, with ψ± = log E e^(±δz), which is δ²/2 for normal ones. Judgments are not normal: of answers that are right or
+    wrong, or good with a few that are bad, the mean of e^(±δz) over the latest answers gives ψ±, at least δ²/2. The
+    ratios are added up, but never below 0; where a sum exceeds `PROVED` the model has changed, and did so when the sum
     last left 0.
 
     Examples
@@ -32,16 +35,19 @@ class ChangeDetector(Component):
     >>> detector = ChangeDetector()
     >>> for number in range(41):
     ...     assert detector.note(0, (-1) ** number * 0.1, number) is None
-    >>> [detector.note(0, -0.2, number) for number in range(41, 47)]  # the change began with answer 41
-    [None, None, None, None, None, 41]
+    >>> [detector.note(0, -0.2, number) for number in range(41, 48)]  # the change began with answer 41
+    [None, None, None, None, None, None, 41]
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("sums", "starts", "variances", "counts")
+    _state_names: ClassVar[tuple[str, ...]] = ("sums", "starts", "variances", "tilts", "counts")
 
     def __init__(self) -> None:
+        # For each model: the sums for the worse and for the better, and where they left 0.
         self.sums: list[list[float]] = []
         self.starts: list[list[int]] = []
+        # The means of z² and of e^(±δz), and the number of residuals.
         self.variances: list[float] = []
+        self.tilts: list[list[float]] = []
         self.counts: list[int] = []
 
     def note(self, model: int, residual: float, number: int) -> int | None:
@@ -50,24 +56,27 @@ class ChangeDetector(Component):
             self.sums.append([0.0, 0.0])
             self.starts.append([number, number])
             self.variances.append(0.0)
+            self.tilts.append([1.0, 1.0])
             self.counts.append(0)
         self.counts[model] += 1
-        square, share = residual * residual, 1.0 / min(self.counts[model], WINDOW)
+        share = 1.0 / min(self.counts[model], WINDOW)
         known = [value for value, count in zip(self.variances, self.counts, strict=True) if count > 1]
         before = self.variances[model]
-        self.variances[model] += share * (square - before)
+        self.variances[model] += share * (residual * residual - before)
         if self.counts[model] <= WARM_UP:
             return None
         variance = max(before, LEAST_VARIANCE * sum(known) / len(known))
         if variance <= 0.0:
             return None
-        z = max(-CLIP, min(residual / variance**0.5, CLIP))
-        for side, sign in enumerate((-1.0, 1.0)):
-            if self.sums[model][side] <= 0.0:
+        z = max(-CLIP, min(residual / math.sqrt(variance), CLIP))
+        sums, tilts, normal = self.sums[model], self.tilts[model], math.exp(0.5 * CHANGE**2)
+        for side, shift in enumerate((-CHANGE * z, CHANGE * z)):
+            if sums[side] <= 0.0:
                 self.starts[model][side] = number
-            self.sums[model][side] = max(0.0, self.sums[model][side] + CHANGE * sign * z - 0.5 * CHANGE**2)
-        side = 0 if self.sums[model][0] >= self.sums[model][1] else 1
-        return self.starts[model][side] if self.sums[model][side] > PROVED else None
+            sums[side] = max(0.0, sums[side] + shift - math.log(max(tilts[side], normal)))
+            tilts[side] += share * (math.exp(shift) - tilts[side])
+        side = 0 if sums[0] >= sums[1] else 1
+        return self.starts[model][side] if sums[side] > PROVED else None
 
     def reset(self) -> None:
         """Begin again: the answers have been renumbered, or the belief was made anew."""
@@ -76,7 +85,6 @@ class ChangeDetector(Component):
     def select(self, places: list[int]) -> None:
         """Keep the models at these places, in this order."""
         kept = [place for place in places if place < len(self.sums)]
-        self.sums = [self.sums[place] for place in kept]
-        self.starts = [self.starts[place] for place in kept]
-        self.variances = [self.variances[place] for place in kept]
-        self.counts = [self.counts[place] for place in kept]
+        for name in self._state_names:
+            values = getattr(self, name)
+            setattr(self, name, [values[place] for place in kept])

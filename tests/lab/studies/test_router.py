@@ -1,5 +1,6 @@
 """The study of the router: its streams against the protocol, and its measures against values worked out by hand."""
 
+import importlib
 import json
 
 import numpy as np
@@ -12,6 +13,8 @@ from eigenbandits.lab.studies.router.data import MODELS
 from eigenbandits.lab.studies.router.players import _adopted
 from eigenbandits.lab.studies.router.report import paired
 
+# The package has a function of this name.
+tables = importlib.import_module("eigenbandits.lab.studies.router.report")
 SIZES = {"val": 40, "test": 60, "val_k4": 30, "test_k4": 150}
 
 
@@ -90,3 +93,41 @@ def test_paired_interval_by_hand():
 def test_missing_data_is_reported(tmp_path):
     with pytest.raises(LabError, match="cannot read the answers"):
         router.prepare(tmp_path, tmp_path / "answers.npz")
+
+
+def test_what_full_information_predicts_leaves_one_out(monkeypatch):
+    """The ridge is the one of least error when each request is predicted from the others, done one by one here."""
+    monkeypatch.setattr(scenarios, "PAIR_REQUESTS", 30)
+    monkeypatch.setattr(tables, "PAIR_REQUESTS", 30)
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((80, 4))
+    gaps = vectors @ [1.0, 0.5, 0.0, 0.0] + 0.7 * rng.standard_normal(80)
+    data = {"pairs_vectors": vectors, "pairs_rewards": np.column_stack([gaps, np.zeros(80)])}
+    rows = scenarios.pair_rows(data, np.random.default_rng(1))
+    known, asked = rows[:30], rows[30:]
+
+    def predicted(train, row, ridge):
+        mean, level = vectors[train].mean(axis=0), gaps[train].mean()
+        centered = vectors[train] - mean
+        model = np.linalg.solve(centered.T @ centered + ridge * np.eye(4), centered.T @ (gaps[train] - level))
+        return level + (vectors[row] - mean) @ model
+
+    errors = [
+        sum((gaps[row] - predicted(known[known != row], row, ridge)) ** 2 for row in known)
+        for ridge in np.geomspace(1e-2, 1e4, 25)
+    ]
+    best = np.geomspace(1e-2, 1e4, 25)[int(np.argmin(errors))]
+    found = tables._predicted_gaps(data["pairs_vectors"], data["pairs_rewards"], rows)
+    np.testing.assert_allclose(found, [predicted(known, row, best) for row in asked])
+    # With the scores of an oracle, the best half goes to the strong model.
+    rewards = data["pairs_rewards"][asked]
+    assert tables._by_score(gaps[asked], rewards, 0.5) == pytest.approx(np.sort(gaps[asked])[-15:].sum() / 30)
+
+
+def test_a_constant_is_tried_with_other_values(file, monkeypatch):
+    monkeypatch.setattr(router.calibration, "PLAYED", {"pacing": (2,), "degraded": (0,)})
+    lines = router.calibration.table(file, "reserve", range(1)).splitlines()
+    assert lines[0].split() == ["0", "0.01", "(now)", "0.02"]
+    assert [line.split(":")[1].split()[0] for line in lines[2:]] == ["quality", "most", "quality"]
+    with pytest.raises(LabError, match="reverse"):
+        router.calibration.table(file, "reverse", range(1))

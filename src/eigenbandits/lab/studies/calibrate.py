@@ -217,13 +217,17 @@ def table(name: str, values: Sequence[float], seeds: range) -> str:
     if name not in CONSTANTS:
         raise unknown("constant", name, CONSTANTS)
     constant = CONSTANTS[name]
-    tried = list(values) or list(constant.values)
+    return compared(constant, list(values) or list(constant.values), seeds)
+
+
+def compared(constant: Constant, values: Sequence[float], seeds: range) -> str:
+    """Return what a constant's measure gives with each of some values, as text."""
     columns = []
-    for value in tried:
+    for value in values:
         with constant.set_to(value):
             columns.append(constant.measure(seeds))
     rows = [[label, *(f"{column[label]:.4g}" for column in columns)] for label in columns[0]]
-    return aligned(["", *(f"{v:g}{' (now)' if v == constant.current else ''}" for v in tried)], rows)
+    return aligned(["", *(f"{v:g}{' (now)' if v == constant.current else ''}" for v in values)], rows)
 
 
 def _run(experiment: Experiment) -> Results:

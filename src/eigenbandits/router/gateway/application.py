@@ -22,10 +22,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route as Path_
 
 from eigenbandits.router.encoders import Encoder
-from eigenbandits.router.gateway.chat import cost_of, passed_on, prompt_of
+from eigenbandits.router.gateway.chat import cost_of, passed_on
 from eigenbandits.router.gateway.config import Config, UpstreamConfig
 from eigenbandits.router.gateway.status import status
 from eigenbandits.router.gateway.upstreams import BROKEN, Upstream, UpstreamError
+from eigenbandits.router.prompts import prompt_of
 from eigenbandits.router.router import Route, Router
 
 PAGE = Path(__file__).resolve().parent / "page"

@@ -1,4 +1,4 @@
-"""Chat requests: what is asked, what an answer has cost, and how a streamed answer is passed on."""
+"""Chat requests: what an answer has cost, and how a streamed answer is passed on."""
 
 from __future__ import annotations
 
@@ -11,24 +11,6 @@ from eigenbandits.router.models import Model
 
 # A line of a stream that is longer holds no usage that anyone would look for.
 LONGEST_LINE = 1_000_000
-
-
-def prompt_of(body: Mapping[str, Any]) -> str:
-    """Return the text that a request is routed by: the last message of the user.
-
-    Examples
-    --------
-    >>> prompt_of({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]})
-    'Why?'
-    """
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
-        raise ValueError("messages is missing or empty; expected a list of messages with a role and a content.")
-    asked = [message for message in messages if message.get("role") == "user"] or messages
-    content = asked[-1].get("content")
-    if isinstance(content, list):
-        content = "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
-    return content if isinstance(content, str) else ""
 
 
 def cost_of(usage: Any, model: Model) -> float | None:

@@ -14,7 +14,7 @@ from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies.router.data import MODELS, PRICES
 from eigenbandits.lab.studies.router.scenarios import FLASH, GEMINI, NEW_PRICE, Request, RequestsInstance
-from eigenbandits.router import Model, Router
+from eigenbandits.router import Model, Router, learner
 
 # Requests in a block of the learning curve, and in the window that shares are measured in.
 BLOCK, WINDOW = 200, 50
@@ -52,7 +52,10 @@ class RouterPlayer:
     def set_up(self) -> None:
         """Set up the router."""
         models = [Model(name, PRICES.get(name)) for name in self.instance.models]
-        self.router = Router(models, budget=self.budget or None, seed=self.seed)
+        # Read here, and not when the module is loaded: a calibration sets other values.
+        self.router = Router(
+            models, budget=self.budget or None, width=learner.WIDTH, memory=learner.MEMORY, seed=self.seed
+        )
         self.names = list(self.instance.models)
 
     def choose(self, actions: Array) -> Any:

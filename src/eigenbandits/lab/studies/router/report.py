@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.players import BLOCK
+from eigenbandits.lab.studies.router.scenarios import PAIR_REQUESTS, pair_rows
 from eigenbandits.lab.studies.router.study import OURS, PEER, PEER_PRIORS
 
 LEGENDS = {
@@ -34,8 +36,9 @@ least it can reach. The router has no such phase.""",
     "bad-arrival": "The same, with every answer of Flash worth half: it should not be adopted.",
     "pairs": """\
 RouteLLM's pairs of a strong and a weak model: 3,000 requests to learn, 3,000 measured. A call to the strong model costs
-1, one to the weak model nothing. random: strong with the same share. oracle: strong where it alone is right, and
-elsewhere as the share allows.""",
+1, one to the weak model nothing. random: strong with the same share. told both answers: a ridge regression that is told
+what both models answered to the requests to learn from. oracle: strong where it alone is right, and elsewhere as the
+share allows.""",
 }
 
 
@@ -58,7 +61,7 @@ def report(scenario: str, results: Results, data: Mapping[str, Array]) -> str:
     if scenario == "pacing":
         text = "\n\n".join((_pacing(found), _catching_up(found)))
     elif scenario == "pairs":
-        text = _pairs(found, data)
+        text = _pairs(found, data, results.seeds)
     else:
         text = _phases(found, 1 if "arrival" in scenario else 3)
     return "\n\n".join((f"{scenario}, {len(results.seeds)} seeds", text, LEGENDS[scenario]))
@@ -150,17 +153,50 @@ def _phases(found: Mapping[str, Sequence[Mapping[str, Array]]], phases: int) -> 
     return aligned(headers, cells)
 
 
-def _pairs(found: Mapping[str, Sequence[Mapping[str, Array]]], data: Mapping[str, Array]) -> str:
-    strong, weak = data["pairs_rewards"].T
-    only = float(np.mean(strong > weak))
-    cells: list[list[Any]] = [["0 %", f"{weak.mean():.4f}", "always weak", ""]]
+def _pairs(found: Mapping[str, Sequence[Mapping[str, Array]]], data: Mapping[str, Array], seeds: Sequence[int]) -> str:
+    rewards = data["pairs_rewards"]
+    runs = [pair_rows(data, np.random.default_rng(seed)) for seed in seeds]
+    measured = [rewards[rows[PAIR_REQUESTS:]] for rows in runs]
+    strong, weak = np.array([each.mean(axis=0) for each in measured]).T
+    only = np.array([np.mean(each[:, 0] > each[:, 1]) for each in measured])
+    scores = [_predicted_gaps(data["pairs_vectors"], rewards, rows) for rows in runs]
+    cells: list[list[Any]] = [["0 %", f"{weak.mean():.4f}", "always weak", "", ""]]
     for row in found[OURS]:
-        share = float(row["share_1"].mean())
-        random = share * strong.mean() + (1.0 - share) * weak.mean()
-        gap, half = paired(row["quality_1"], np.full(len(row["quality_1"]), random))
+        share = row["share_1"]
+        random = share * strong + (1.0 - share) * weak
+        told = np.array([_by_score(*each) for each in zip(scores, measured, share.tolist(), strict=True)])
         # Calls beyond the prompts that only the strong model gets right go where both are right, or both wrong.
-        best = weak.mean() + min(share, only)
-        ahead = f"{gap:+.4f} ± {half:.4f}"
-        cells.append([percent(share), f"{row['quality_1'].mean():.4f}", f"{random:.4f} ({ahead})", f"{best:.4f}"])
-    cells.append(["100 %", f"{strong.mean():.4f}", "always strong", ""])
-    return aligned(["strong calls", "router", "random (router ahead)", "oracle"], cells)
+        best = weak + np.minimum(share, only)
+        gaps = [f"{gap:+.4f} ± {half:.4f}" for gap, half in (paired(row["quality_1"], random), paired(told, random))]
+        quality = [f"{each.mean():.4f}" for each in (row["quality_1"], random, told, best)]
+        mean = percent(float(share.mean()))
+        cells.append([mean, f"{quality[0]} ({gaps[0]})", quality[1], f"{quality[2]} ({gaps[1]})", quality[3]])
+    cells.append(["100 %", f"{strong.mean():.4f}", "always strong", "", ""])
+    headers = ["strong calls", "router (ahead of random)", "random", "told both answers (ahead of random)", "oracle"]
+    return aligned(headers, cells)
+
+
+def _predicted_gaps(vectors: Array, rewards: Array, rows: NDArray[np.intp]) -> Array:
+    """Return by how much the strong model is expected to be better, for the measured rows.
+
+    A ridge regression on the rewards of both models for all rows to learn from, its ridge chosen by leaving one out.
+    """
+    known, asked = (vectors[part].astype(np.float64) for part in (rows[:PAIR_REQUESTS], rows[PAIR_REQUESTS:]))
+    gaps = rewards[rows[:PAIR_REQUESTS]] @ [1.0, -1.0]
+    mean, level = known.mean(axis=0), gaps.mean()
+    left, sizes, right = np.linalg.svd(known - mean, full_matrices=False)
+    turned, found, least = left.T @ (gaps - level), np.zeros(len(sizes)), math.inf
+    for ridge in np.geomspace(1e-2, 1e4, 25):
+        kept = sizes**2 / (sizes**2 + ridge)
+        residuals = (gaps - level - left @ (kept * turned)) / (1.0 - 1.0 / len(gaps) - (left**2) @ kept)
+        if float(residuals @ residuals) < least:
+            least, found = float(residuals @ residuals), sizes / (sizes**2 + ridge) * turned
+    return np.asarray(level + (asked - mean) @ (right.T @ found))
+
+
+def _by_score(scores: Array, rewards: Array, share: float) -> float:
+    """Return the mean reward where the highest scores go to the strong model, as many as the share allows."""
+    strong = np.argsort(-scores)[: round(share * len(scores))]
+    chosen = rewards[:, 1].copy()
+    chosen[strong] = rewards[strong, 0]
+    return float(chosen.mean())

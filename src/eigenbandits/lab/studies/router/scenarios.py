@@ -144,10 +144,14 @@ class RequestsInstance:
         yield from _part(data, "test", orders[2], 3)
 
     def _pairs(self, rng: np.random.Generator) -> Iterator[Request]:
-        order = rng.permutation(len(self.data["pairs_vectors"]))[: 2 * PAIR_REQUESTS]
-        for number, row in enumerate(order):
+        for number, row in enumerate(pair_rows(self.data, rng)):
             vector = self.data["pairs_vectors"][row].astype(np.float64)
             yield Request(vector, self.data["pairs_rewards"][row], np.array([1.0, 0.0]), number // PAIR_REQUESTS)
+
+
+def pair_rows(data: Mapping[str, Array], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows of RouteLLM's pairs that a run goes through, those to learn from first."""
+    return rng.permutation(len(data["pairs_vectors"]))[: 2 * PAIR_REQUESTS]
 
 
 def _part(data: Mapping[str, Array], split: str, rows: NDArray[np.intp], phase: int) -> Iterator[Request]:
