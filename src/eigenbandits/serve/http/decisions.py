@@ -144,9 +144,9 @@ class DecisionHandlers:
                 raise invalid(message, extra)
             found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
             if not entry.keys().isdisjoint(more - {"request"}):
-                if not hosted.takes_options:
-                    message = "Deciders take no allowed, exclude, scores or count; run the service without --deciders."
-                    raise Refusal(409, "not_with_deciders", message)
+                if not hosted.takes_lists and entry.get("count") is not None:
+                    message = "Deciders choose no lists; run the service without --deciders, or omit count."
+                    raise Refusal(409, "not_with_deciders", message, "count")
                 if entry.get("costs") is not None:
                     _refuse_without_budget(hosted, "costs")
                 found = replace(found, options=read_options(entry, found, hosted.catalogue))

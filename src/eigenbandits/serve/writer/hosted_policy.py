@@ -84,8 +84,8 @@ class HostedPolicy:
         The policy from a snapshot; None for a new one.
     """
 
-    # Whether requests may say more than what the actions are.
-    takes_options = True
+    # Whether it chooses lists.
+    takes_lists = True
 
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None = None, policy: Policy | None = None) -> None:
         self.id = head.id
@@ -227,10 +227,14 @@ class HostedPolicy:
         for i, number in enumerate(numbers):
             policy.round = done + i
             if number in rows:
-                decision_set, _ = codec.decode_set(rows[number].content)
+                row = rows[number]
+                decision_set, _ = codec.decode_set(row.content)
                 if decision_set.chosen_only:
                     raise ReplayError(f"the set of decision {number} was pruned")
-                policy.choose(decision_set.actions(self.catalogue))
+                actions, options = decision_set.actions(self.catalogue), decision_set.options
+                forced = np.array([row.index]) if row.arm in (BASELINE, LOGGED) else None
+                allowed = options.allowed(len(actions)) if forced is None else forced
+                policy.choose(actions, allowed=allowed, scores=options.scores)
         if len(rows) != len(observed):
             raise ReplayError("decisions are missing")
         policy.round = done + len(numbers)
