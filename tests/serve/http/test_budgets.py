@@ -94,7 +94,7 @@ def test_a_ceiling_is_never_exceeded(service):
         assert decide(service, actions, costs=[0.25, 0.5, 1.0]).json()["index"] == 0
     refused = decide(service, SETS[0], costs=[0.4, 0.5, 1.0])
     assert refused.status_code == 400
-    assert "more than the ceiling of 0.3" in refused.json()["error"]["message"]
+    assert "more than the ceiling of 0.3; the cheapest costs 0.4" in refused.json()["error"]["message"]
     assert decide(service, SETS[0], costs=[1.0, 0.1, 1.0]).json()["index"] == 1
     assert agrees(service.server.writer.settings) == [True]
 
