@@ -155,6 +155,20 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
     assert agrees(settings) == [True, True]
 
 
+def test_a_baseline_may_be_a_vector(tmp_path):
+    settings, weights = Settings(folder=tmp_path, port=0), [1.0, -1.0, 0.5, 0.0]
+    with running(settings) as server, Client(server.url) as client:
+        client.create_policy("p", **FLAGSHIP, guard=GUARD | {"baseline": weights, "shadow": True})
+        for actions in SETS[:10]:
+            made = client.decide("p", actions)
+            assert made.index == int((actions @ np.array(weights)).argmax())
+            client.reward("p", made, 0.5)
+        before = state(server)
+    with running(settings) as server:
+        assert state(server) == before
+    assert agrees(settings) == [True]
+
+
 def test_logged_decisions_of_the_baseline_teach_the_guard(service):
     create(service, **FLAGSHIP, guard=GUARD | {"baseline": 2})
     log = eb.offpolicy.Log(SETS, np.full(40, 2), EARNED[:, 2])

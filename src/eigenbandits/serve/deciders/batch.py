@@ -15,6 +15,7 @@ from eigenbandits.serve.storage.lane_journal import Lane, LaneJournal
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, RewardCommand, SentReward, resolve
+from eigenbandits.serve.writer.decision_rows import decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
@@ -90,7 +91,8 @@ class DeciderBatch(Batch):
                 raise PolicyError([command], invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError([command], internal()) from error
-            rows.append(hosted.proposed(decision_set, decision, number, request, self.now, self.epoch, arm))
+            made = (decision_set, decision, number, request, self.now, self.epoch)
+            rows.append(decision_row(hosted.id, hosted.catalogue, *made, arm=arm, belief=hosted.version))
         if hosted.dim is None and dim is not None:
             self._dims[hosted.id] = dim
         if hosted.scored is None and scored is not None:

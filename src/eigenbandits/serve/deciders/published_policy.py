@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from eigenbandits import files
 from eigenbandits.decision import Decision
 from eigenbandits.serve.storage.lanes import BeliefRow
-from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.decision_rows import decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -68,17 +67,3 @@ class PublishedPolicy(HostedPolicy):
         """Return the source of randomness of one decision: a stream of its own, given by its policy and number."""
         seed = (int(self.spec.parameters["seed"]) + (self.id << 53)) % 2**64
         return np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64)))
-
-    def proposed(
-        self,
-        decision_set: DecisionSet,
-        decision: Decision,
-        number: int,
-        request: str | None,
-        now: float,
-        epoch: int,
-        arm: int | None,
-    ) -> DecisionRow:
-        """Return the row of a decision."""
-        made = (decision_set, decision, number, request, now, epoch)
-        return decision_row(self.id, self.catalogue, *made, arm=arm, belief=self.version)

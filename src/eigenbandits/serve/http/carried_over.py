@@ -107,6 +107,8 @@ class CarryoverHandlers:
 
 def _translated(content: bytes, old: Array, new: Array) -> tuple[bytes, Translation]:
     policy = files.from_bytes(content)
+    if policy.scoring.used:
+        raise invalid("This policy has scores, which the service does not translate; translate its snapshot in Python.")
     try:
         done = policy.translate(old, new)
     except ValueError as error:
