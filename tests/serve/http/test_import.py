@@ -17,7 +17,8 @@ from eigenbandits import cli, files
 from eigenbandits.serve import Client, Settings, running
 from eigenbandits.serve.client import ConflictError, UnavailableError, log_entries
 from eigenbandits.serve.storage import database_of
-from eigenbandits.serve.writer import verify
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer import recovery, verify
 
 RNG = np.random.default_rng(0)
 SETS = RNG.standard_normal((40, 5, 4)).astype(np.float32)
@@ -29,6 +30,16 @@ RIDGE: dict[str, Any] = {"algorithm": "OFUL", "parameters": {"noise": 0.5, "ridg
 
 def agrees(settings):
     return [same for _, same in verify.differences(database_of(settings))]
+
+
+def from_log_alone(settings):
+    database = database_of(settings)
+    journal = Journal(database.connect())
+    try:
+        (row,) = journal.policies()
+        return files.to_bytes(recovery.load(database, journal, row, {}, "log").policy)
+    finally:
+        journal.connection.close()
 
 
 def test_what_was_imported_is_what_least_squares_learns(place):
@@ -90,7 +101,8 @@ def test_decisions_of_its_own_and_imported_ones_may_alternate(service, algorithm
             client.import_decisions("p", entries[i : i + 4])
             made = decide(service, SETS[i]).json()
             reward(service, made["decision"], 0.5)
-    assert agrees(service.server.writer.settings) == [True]
+    writer = service.server.writer
+    assert from_log_alone(writer.settings) == files.to_bytes(writer.registry.policy("p").policy)
 
 
 def test_a_compact_export_is_imported_into_another_policy(service, tmp_path):

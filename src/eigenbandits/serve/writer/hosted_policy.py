@@ -227,14 +227,11 @@ class HostedPolicy:
         for i, number in enumerate(numbers):
             policy.round = done + i
             if number in rows:
-                row = rows[number]
-                decision_set, _ = codec.decode_set(row.content)
+                decision_set, _ = codec.decode_set(rows[number].content)
                 if decision_set.chosen_only:
                     raise ReplayError(f"the set of decision {number} was pruned")
                 actions, options = decision_set.actions(self.catalogue), decision_set.options
-                forced = np.array([row.index]) if row.arm in (BASELINE, LOGGED) else None
-                allowed = options.allowed(len(actions)) if forced is None else forced
-                policy.choose(actions, allowed=allowed, scores=options.scores)
+                policy.choose(actions, allowed=options.allowed(len(actions)), scores=options.scores)
         if len(rows) != len(observed):
             raise ReplayError("decisions are missing")
         policy.round = done + len(numbers)
