@@ -42,7 +42,8 @@ def test_a_budget_is_the_librarys_step_by_step_and_comes_back(place):
             known = [None, 0.1, None] if i % 2 else None
             made = client.decide("p", actions, costs=known)
             own = twin.choose(actions, costs=None if known is None else np.array(known, dtype=float))
-            assert (made.index, made.cost) == (own.index, pytest.approx(own.cost))
+            assert made.index == own.index
+            assert made.cost == pytest.approx(own.cost)
             earned, paid = float(EARNED[i, made.index]), float(PRICES[made.index]) if i % 3 else None
             assert client.reward("p", made, earned, cost=paid) == "learned"
             twin.learn(own, earned, paid)
@@ -142,8 +143,9 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
         with pytest.raises(InvalidRequestError, match="of which only shadow may differ"):
             client.clone_policy("live", "trial", guard=GUARD | {"alpha": 0.9})
         client.clone_policy("live", "trial", guard=GUARD | {"shadow": False})
-        trial, live = (server.writer.registry.policy(name).policy for name in ("trial", "live"))
-        assert isinstance(live, eb.Guarded)
+        both: list[Any] = [server.writer.registry.policy(name).policy for name in ("trial", "live")]
+        trial, live = both
+        assert type(live) is eb.Guarded
         assert not live.shadow
         np.testing.assert_array_equal(live.belief.center, trial.belief.center)
         np.testing.assert_array_equal(live.bounds.center, trial.bounds.center)

@@ -160,7 +160,7 @@ def test_two_services_merge_what_they_have_learned(tmp_path):
         with pytest.raises(ConflictError) as caught:
             here.merge_policy("p", [base], request="monday")
         assert caught.value.code == "different_request"
-        policy = one.writer.registry.policy("p").policy
+        policy: Any = one.writer.registry.policy("p").policy
         expected = np.linalg.solve(rows.T @ rows + np.eye(5), rows.T @ (rows @ THETA))
         np.testing.assert_allclose(policy.belief.center, expected, atol=1e-9)
         assert policy.diagnostics().rewards_learned == 90

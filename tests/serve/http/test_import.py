@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,8 @@ def test_what_was_imported_is_what_least_squares_learns(place):
         rows = SETS[np.arange(40), CHOICES].astype(np.float64)
         expected = np.linalg.solve(rows.T @ rows + 2.0 * np.eye(4), rows.T @ REWARDS)
         hosted = server.writer.registry.policy("p")
-        np.testing.assert_allclose(hosted.policy.belief.center, expected, atol=1e-9)
+        belief: Any = hosted.policy.belief
+        np.testing.assert_allclose(belief.center, expected, atol=1e-9)
         made = client.decide("p", SETS[0])
         assert made.estimate == pytest.approx(float(SETS[0, made.index] @ expected))
         before = files.to_bytes(hosted.policy)
@@ -177,7 +177,7 @@ def test_kill_in_the_middle_of_an_import(tmp_path):
     rng = np.random.default_rng(1)
     done = False
     for _ in range(4):
-        stopper = threading.Thread(target=lambda: (time.sleep(float(rng.uniform(0.02, 0.3))), server.kill()))
+        stopper = threading.Timer(float(rng.uniform(0.02, 0.3)), server.kill)
         with Client(server.url, patience=0.0) as client:
             stopper.start()
             try:
