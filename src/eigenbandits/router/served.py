@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 class ServedRouter:
     """A router on `eigenbandits serve`: several processes share one policy, and decisions survive restarts.
 
-    Prompts are read in a fixed basis, since the service keeps sums of the rows that it was sent, and it has no budgets:
-    give dollars a weight instead. Models may be added up to the number of slots, in any order but never renamed.
+    Prompts are read in a fixed basis, since the service keeps sums of the rows that it was sent. Models may be added up
+    to the number of slots, in any order but never renamed.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ class ServedRouter:
         As for `Router`.
     slots
         The most models that there will ever be.
+    budget
+        What an answer may cost on average, in the unit of the costs that `feedback` is given; None for no budget.
     """
 
     def __init__(
@@ -52,13 +54,16 @@ class ServedRouter:
         encoder: Encoder | None = None,
         weights: Mapping[str, float] | None = None,
         slots: int = 8,
+        budget: float | None = None,
     ) -> None:
         self.models = [model if isinstance(model, Model) else Model(model) for model in models]
         self.slots = inputs.whole(slots, "slots", least=max(len(self.models), 1))
         self.client, self.policy, self.basis = client, policy, basis
         self.encoder: Encoder = MiniLM() if encoder is None else encoder
         self.weights = dict(weights or {})
-        client.create_policy(policy, "EigenUCB", {"width": WIDTH, "memory": MEMORY, "seed": 0})
+        self.budget = budget
+        more = {} if budget is None else {"budget": {"budget": budget}}
+        client.create_policy(policy, "EigenUCB", {"width": WIDTH, "memory": MEMORY, "seed": 0}, **more)
 
     def route(self, prompt: str | ArrayLike, *, exclude: Collection[str] = ()) -> Route:
         """Choose a model for a prompt, or for its vector (d,)."""
@@ -80,7 +85,8 @@ class ServedRouter:
         for name, amount in (("dollars", cost), ("latency", latency)):
             if name in self.weights:
                 value -= self.weights[name] * (math.nan if amount is None else amount)
-        return str(self.client.reward(self.policy, id, value))
+        paid = None if self.budget is None else cost
+        return str(self.client.reward(self.policy, id, value, cost=paid))
 
     def add(self, model: Model | str) -> None:
         """Add a model in the next slot."""

@@ -260,13 +260,16 @@ def test_the_learner_decides_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("role", [Decider, Learner])
-def test_a_holdout_is_refused_by_the_roles_even_though_their_settings_name_no_deciders(place, role):
-    with fleet(place) as (decider, _, learner):
+@pytest.mark.parametrize(
+    ("name", "value"), [("budget", {"budget": 1.0}), ("guard", {"noise": 0.5, "theta_bound": 1.0, "shadow": True})]
+)
+def test_what_only_one_process_can_keep_is_refused_by_either_role(tmp_path, role, name, value):
+    with fleet({"folder": tmp_path}) as (decider, _, learner):
         client = decider if role is Decider else learner
         assert writer(client).settings.deciders == 0
-        refused = sent(client, "POST", "/v1/policies", {"name": "p", "holdout": 0.1})
+        refused = sent(client, "POST", "/v1/policies", {"name": "p", name: value})
         assert code(refused) == (409, "not_with_deciders")
-        assert sent(client, "GET", "/v1/policies").json() == {"policies": []}
+        assert refused.json()["error"]["field"] == name
 
 
 def test_an_edit_at_one_decider_reaches_the_learner_and_the_other(place):

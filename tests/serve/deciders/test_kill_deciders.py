@@ -38,7 +38,8 @@ class Fleet(ServerProcess):
                 answer = super().call(method, path, body)
             except OSError as error:
                 answer = 503, error
-            if answer[0] != 503 or method == "GET":
+            # A refusal of a GET is an answer; none at all, from a machine that is busy, is not.
+            if answer[0] != 503 or (method == "GET" and not isinstance(answer[1], OSError)):
                 return answer
             assert time.monotonic() < deadline, answer
             time.sleep(0.05)

@@ -42,7 +42,8 @@ def test_a_budget_is_the_librarys_step_by_step_and_comes_back(place):
             known = [None, 0.1, None] if i % 2 else None
             made = client.decide("p", actions, costs=known)
             own = twin.choose(actions, costs=None if known is None else np.array(known, dtype=float))
-            assert (made.index, made.cost) == (own.index, pytest.approx(own.cost))
+            assert made.index == own.index
+            assert made.cost == pytest.approx(own.cost)
             earned, paid = float(EARNED[i, made.index]), float(PRICES[made.index]) if i % 3 else None
             assert client.reward("p", made, earned, cost=paid) == "learned"
             twin.learn(own, earned, paid)
@@ -94,7 +95,7 @@ def test_a_ceiling_is_never_exceeded(service):
         assert decide(service, actions, costs=[0.25, 0.5, 1.0]).json()["index"] == 0
     refused = decide(service, SETS[0], costs=[0.4, 0.5, 1.0])
     assert refused.status_code == 400
-    assert "more than the ceiling of 0.3" in refused.json()["error"]["message"]
+    assert "more than the ceiling of 0.3; the cheapest costs 0.4" in refused.json()["error"]["message"]
     assert decide(service, SETS[0], costs=[1.0, 0.1, 1.0]).json()["index"] == 1
     assert agrees(service.server.writer.settings) == [True]
 
@@ -142,8 +143,9 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
         with pytest.raises(InvalidRequestError, match="of which only shadow may differ"):
             client.clone_policy("live", "trial", guard=GUARD | {"alpha": 0.9})
         client.clone_policy("live", "trial", guard=GUARD | {"shadow": False})
-        trial, live = (server.writer.registry.policy(name).policy for name in ("trial", "live"))
-        assert isinstance(live, eb.Guarded)
+        both: list[Any] = [server.writer.registry.policy(name).policy for name in ("trial", "live")]
+        trial, live = both
+        assert type(live).__name__ == "Guarded"
         assert not live.shadow
         np.testing.assert_array_equal(live.belief.center, trial.belief.center)
         np.testing.assert_array_equal(live.bounds.center, trial.bounds.center)
@@ -153,6 +155,20 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
             client.decide("trial", actions)
         assert client.diagnostics("live")["kept_to_baseline"] >= before
     assert agrees(settings) == [True, True]
+
+
+def test_a_baseline_may_be_a_vector(tmp_path):
+    settings, weights = Settings(folder=tmp_path, port=0), [1.0, -1.0, 0.5, 0.0]
+    with running(settings) as server, Client(server.url) as client:
+        client.create_policy("p", **FLAGSHIP, guard=GUARD | {"baseline": weights, "shadow": True})
+        for actions in SETS[:10]:
+            made = client.decide("p", actions)
+            assert made.index == int((actions @ np.array(weights)).argmax())
+            client.reward("p", made, 0.5)
+        before = state(server)
+    with running(settings) as server:
+        assert state(server) == before
+    assert agrees(settings) == [True]
 
 
 def test_logged_decisions_of_the_baseline_teach_the_guard(service):

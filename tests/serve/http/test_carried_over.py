@@ -120,6 +120,18 @@ def test_pairs_that_do_not_fit_are_refused(shared_service, sent, field):
     assert code(shared_service.get("/v1/policies/y")) == (404, "unknown_policy")
 
 
+def test_what_the_service_does_not_translate_is_refused(service):
+    create(service, **PLAIN)
+    create(service, "paid", **PLAIN, budget={"budget": 1.0})
+    decide(service, ITEMS[:4], scores=[1.0, 2.0, 3.0, 4.0])
+    decide(service, ITEMS[:4], "paid")
+    pairs = {"old_actions": ITEMS.tolist(), "new_actions": ITEMS.tolist()}
+    for name, said in (("p", "This policy has scores"), ("paid", "a Budgeted policy cannot be translated")):
+        answer = service.post(f"/v1/policies/{name}/translate", json={"name": "new"} | pairs)
+        assert answer.status_code == 400
+        assert said in answer.json()["error"]["message"]
+
+
 def rewarded(client, name, sets):
     """Decide and reward; return the actions that were chosen."""
     found = []
@@ -148,7 +160,7 @@ def test_two_services_merge_what_they_have_learned(tmp_path):
         with pytest.raises(ConflictError) as caught:
             here.merge_policy("p", [base], request="monday")
         assert caught.value.code == "different_request"
-        policy = one.writer.registry.policy("p").policy
+        policy: Any = one.writer.registry.policy("p").policy
         expected = np.linalg.solve(rows.T @ rows + np.eye(5), rows.T @ (rows @ THETA))
         np.testing.assert_allclose(policy.belief.center, expected, atol=1e-9)
         assert policy.diagnostics().rewards_learned == 90

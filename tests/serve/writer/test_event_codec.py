@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from eigenbandits.serve.storage.schema import LEARN, PAY
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, InlineSet
-from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision, encode_rewards
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, InlineSet, ListMember, Options
+from eigenbandits.serve.writer.event_codec import (
+    HEAD,
+    decode_decision,
+    decode_replicas,
+    decode_rewards,
+    encode_decision,
+    encode_payments,
+    encode_replicas,
+    encode_rewards,
+    list_place,
+)
 
 
 @given(
@@ -80,4 +92,35 @@ def test_picked_sets_mean_the_same_after_the_catalogue_has_changed():
 @given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(allow_nan=False)), min_size=1))
 def test_rewards_come_back_bit_for_bit(pairs):
     numbers, rewards = [number for number, _ in pairs], [reward for _, reward in pairs]
-    assert decode_rewards(encode_rewards(numbers, rewards)) == (numbers, rewards)
+    assert decode_rewards(LEARN, encode_rewards(numbers, rewards)) == (numbers, rewards, None)
+    paid = encode_payments(numbers, rewards, [abs(reward) for reward in rewards])
+    assert decode_rewards(PAY, paid) == (numbers, rewards, [abs(reward) for reward in rewards])
+
+
+@given(st.lists(st.binary(max_size=20), max_size=4), st.binary(max_size=20))
+def test_replicas_come_back(replicas, base):
+    assert decode_replicas(encode_replicas(replicas, base)) == (replicas, base)
+
+
+def test_costs_come_back_with_everything_else():
+    options = Options(np.array([1], dtype=np.int32), np.array([0.5, 1.5]), costs=np.array([np.nan, 2.0]))
+    forecast = np.array([3.0, 4.0])
+    for one in (
+        InlineSet(np.eye(2), options=options),
+        CatalogueSet(None, np.array([4, 2], dtype=np.int32), 0, options),
+    ):
+        again, said = decode_decision(encode_decision(one, forecast))
+        assert not isinstance(again, ListMember)
+        assert again.options.repeats(options)
+        assert again.options.excluded is not None
+        assert again.options.excluded.tolist() == [1]
+        np.testing.assert_array_equal(said, forecast)
+    assert not options.repeats(replace(options, costs=None))
+    assert not options.repeats(replace(options, costs=np.array([np.nan, 3.0])))
+
+
+def test_the_first_bytes_say_what_list_a_decision_belongs_to():
+    actions = np.eye(3)
+    plain, first = InlineSet(actions), InlineSet(actions, options=Options(count=3))
+    heads = [encode_decision(one)[:HEAD] for one in (plain, first, ListMember(2))]
+    assert [list_place(head) for head in heads] == [(0, 0), (0, 3), (2, 0)]

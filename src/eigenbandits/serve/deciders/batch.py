@@ -15,10 +15,10 @@ from eigenbandits.serve.storage.lane_journal import Lane, LaneJournal
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, RewardCommand, SentReward, resolve
+from eigenbandits.serve.writer.decision_rows import decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet
-from eigenbandits.serve.writer.event_codec import decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
-from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, unknown_decision
+from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
 
 
 class DeciderBatch(Batch):
@@ -50,6 +50,7 @@ class DeciderBatch(Batch):
         self._decided: list[tuple[DecideCommand, list[schema.DecisionRow]]] = []
         self._rewarded: list[tuple[RewardCommand, list[schema.RewardRow]]] = []
         self._dims: dict[int, int] = {}
+        self._scored: dict[int, bool] = {}
         self._after: list[Callable[[], object]] = []
 
     def apply(self, commands: Sequence[PolicyCommand]) -> None:
@@ -71,6 +72,7 @@ class DeciderBatch(Batch):
         started = time.perf_counter()
         # Refused here where the length is known; two deciders may see the first vectors of a policy at once.
         dim = self._dims.get(hosted.id, hosted.dim)
+        scored = self._scored.get(hosted.id, hosted.scored)
         rows = []
         for decision_set, request in zip(command.sets, command.requests, strict=True):
             actions = decision_set.actions(hosted.catalogue)
@@ -78,16 +80,23 @@ class DeciderBatch(Batch):
                 self.results.append((command, wrong_dim(actions.shape[1], dim)))
                 return
             dim = actions.shape[1]
+            if scored is not None and scored is (decision_set.options.scores is None):
+                self.results.append((command, wrong_scores(scored)))
+                return
+            scored = decision_set.options.scores is not None
             number = self._lane.next()
             try:
-                decision = hosted.propose(actions, number)
+                decision, arm = hosted.propose(decision_set, actions, number)
             except ValueError as error:
                 raise PolicyError([command], invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError([command], internal()) from error
-            rows.append(hosted.proposed(decision_set, decision, number, request, self.now, self.epoch))
+            made = (decision_set, decision, number, request, self.now, self.epoch)
+            rows.append(decision_row(hosted.id, hosted.catalogue, *made, arm=arm, belief=hosted.version))
         if hosted.dim is None and dim is not None:
             self._dims[hosted.id] = dim
+        if hosted.scored is None and scored is not None:
+            self._scored[hosted.id] = scored
         self._decided.append((command, rows))
         self.metrics.choose_seconds.observe(time.perf_counter() - started)
 
@@ -100,7 +109,7 @@ class DeciderBatch(Batch):
         lanes = LaneJournal(journal.connection)
         tails: dict[tuple[int, int], int] = {}
         for batch in mine:
-            batch._settle_dims(lanes)
+            batch._settle(lanes)
             last = [(row.policy, row.round) for _, rows in batch._decided for row in rows]
             last += [(row.policy, row.arrival or 0) for _, rows in batch._rewarded for row in rows]
             for policy, number in last:
@@ -110,15 +119,22 @@ class DeciderBatch(Batch):
         _write_rewards(mine, lanes)
         lanes.move_tails(tails)
 
-    def _settle_dims(self, journal: LaneJournal) -> None:
-        """Agree with the other deciders on the length of the vectors of new policies."""
+    def _settle(self, journal: LaneJournal) -> None:
+        """Agree with the other deciders on the length of new policies' vectors, and on whether there are scores."""
         for policy, dim in self._dims.items():
             settled = journal.settle_dim(policy, dim)
             self._published[policy].settled_dim = settled
             if settled != dim:
-                wrong = [command for command, _ in self._decided if command.policy == policy]
-                self.results += [(command, wrong_dim(dim, settled)) for command in wrong]
-                self._decided = [one for one in self._decided if one[0].policy != policy]
+                self._refuse_all(policy, wrong_dim(dim, settled))
+        for policy, scored in self._scored.items():
+            agreed = journal.settle_scored(policy, scored)
+            self._published[policy].settled_scored = agreed
+            if agreed != scored:
+                self._refuse_all(policy, wrong_scores(agreed))
+
+    def _refuse_all(self, policy: int, refusal: Refusal) -> None:
+        self.results += [(command, refusal) for command, _ in self._decided if command.policy == policy]
+        self._decided = [one for one in self._decided if one[0].policy != policy]
 
     def acknowledge(self) -> None:
         """Once the batch has been committed, resolve its commands and count."""
@@ -159,7 +175,7 @@ def _repeats(
     hosted: HostedPolicy, decision_set: DecisionSet, made: schema.DecisionRow, found: schema.DecisionRow
 ) -> bool:
     """Return whether a decision that was found under a request id is for the same decision set."""
-    return made is found or decision_set.repeats(decode_set(found.content)[0], found.index, hosted.catalogue)
+    return made is found or repeats(hosted, (decision_set, None), [found], None)
 
 
 def _write_rewards(batches: Sequence[DeciderBatch], journal: LaneJournal) -> None:
@@ -236,6 +252,12 @@ def _record(
         found[row.arrival] = "recorded" if before is None else "corrected"
     journal.put_parts(list(fresh.values()))
     return found
+
+
+def wrong_scores(scored: bool) -> Refusal:
+    """Return the refusal of a request with scores where others have none, or the reverse."""
+    said = "has" if scored else "has no"
+    return invalid(f"This policy {said} scores from its first decision on; expected the same here.", "scores")
 
 
 def wrong_dim(width: int, wanted: int) -> Refusal:

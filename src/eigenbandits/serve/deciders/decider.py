@@ -13,7 +13,7 @@ from eigenbandits.policy import Policy
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.deciders.batch import DeciderBatch
 from eigenbandits.serve.deciders.published_policy import PublishedPolicy
-from eigenbandits.serve.errors import Refusal, unavailable
+from eigenbandits.serve.errors import Refusal, ReplayError, unavailable
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Database
@@ -117,7 +117,7 @@ class Decider(SharedWriter):
     def refresh(self, journal: Journal) -> None:
         """Take over what other processes have changed: policies, catalogues, beliefs and the counts of the log."""
         started, lanes = time.monotonic(), LaneJournal(journal.connection)
-        rows, versions, dims = lanes.policies(), lanes.versions(), lanes.dims()
+        rows, versions, dims, scored = lanes.policies(), lanes.versions(), lanes.dims(), lanes.scored()
         self._caught_up = lanes.caught_up()
         registry, now = self.registry, time.monotonic()
         registry.catalogues = recovery.refresh_catalogues(journal, registry.catalogues)
@@ -135,6 +135,8 @@ class Decider(SharedWriter):
                 known.head, known.committed = row, row.number
                 if known.settled_dim is None:
                     known.settled_dim = dims.get(row.id)
+                if known.settled_scored is None:
+                    known.settled_scored = scored.get(row.id)
                 found.append(known)
         gone = [hosted.name for id_, hosted in registry.policies.items() if id_ not in {row.id for row in rows}]
         registry.publish(found)
@@ -149,13 +151,15 @@ class Decider(SharedWriter):
         """Read the belief of a policy; one that cannot be read leaves the policy out."""
         started = time.monotonic()
         try:
-            wanted = PolicySpec.from_text(row.spec).catalogue
+            spec = PolicySpec.from_text(row.spec)
+            self.refuse_spec(spec)
+            wanted = spec.catalogue
             catalogue = None if wanted is None else self.registry.catalogues[wanted]
             belief = journal.belief(row.id)
             if belief is not None:
                 belief.content = self.database.stored_belief(row.id, belief.version, belief.content)
             found = PublishedPolicy(row, catalogue, belief)
-        except (ValueError, KeyError, Refusal) as error:
+        except (ValueError, KeyError, Refusal, ReplayError) as error:
             self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
             log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))
             return None

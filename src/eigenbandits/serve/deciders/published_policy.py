@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from eigenbandits.policy import Decision, files
 from eigenbandits.serve.storage.lanes import BeliefRow
-from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
+from eigenbandits.serve.storage.schema import PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue
-from eigenbandits.serve.writer.decision_rows import decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -28,13 +27,15 @@ class PublishedPolicy(HostedPolicy):
         actions offered.
     """
 
-    takes_options = False
+    takes_lists = False
 
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None, belief: BeliefRow | None = None) -> None:
         super().__init__(head, catalogue, None if belief is None else files.from_bytes(belief.content))
         self.version = 0 if belief is None else belief.version
         # The length of vectors that the first decision has settled, which a belief may not know of yet.
         self.settled_dim: int | None = None
+        # And whether its decisions have scores.
+        self.settled_scored: bool | None = None
 
     @property
     def dim(self) -> int | None:
@@ -42,23 +43,26 @@ class PublishedPolicy(HostedPolicy):
         known = super().dim
         return self.settled_dim if known is None else known
 
-    def propose(self, actions: NDArray[Any], number: int) -> Decision:
-        """Choose in a decision set, for the decision of a number: from both the choice can be made again."""
-        policy, rng = self.policy, self.stream(number)
+    @property
+    def scored(self) -> bool | None:
+        """Whether decisions have scores, once that is known."""
+        return self.settled_scored if self.policy.scoring.used is None else self.policy.scoring.used
+
+    def propose(self, decision_set: DecisionSet, actions: NDArray[Any], number: int) -> tuple[Decision, int | None]:
+        """Choose in a decision set, for the decision of a number: from both the choice can be made again.
+
+        Returns the decision and its arm.
+        """
+        policy, rng, options = self.policy, self.stream(number), decision_set.options
+        row, arm = self.forced(number, decision_set)
+        allowed = options.allowed(len(actions)) if row is None else np.array([row])
         if policy.dim is not None and policy.subspace.ready:
-            return policy.propose(actions, rng)
+            return policy.propose(actions, rng, allowed=allowed, scores=options.scores), arm
         fresh = self.spec.make()
         fresh.rng = rng
-        return fresh.choose(actions)
+        return fresh.choose(actions, allowed=allowed, scores=options.scores), arm
 
     def stream(self, number: int) -> np.random.Generator:
         """Return the source of randomness of one decision: a stream of its own, given by its policy and number."""
         seed = (int(self.spec.parameters["seed"]) + (self.id << 53)) % 2**64
         return np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64)))
-
-    def proposed(
-        self, decision_set: DecisionSet, decision: Decision, number: int, request: str | None, now: float, epoch: int
-    ) -> DecisionRow:
-        """Return the row of a decision."""
-        made = (decision_set, decision, number, request, now, epoch)
-        return decision_row(self.id, self.catalogue, *made, belief=self.version)

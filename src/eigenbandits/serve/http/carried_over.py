@@ -91,7 +91,7 @@ class CarryoverHandlers:
 
     async def merge_policy(self, name: str, body: models.Merge) -> models.Merged:
         """Add what replicas of a policy have learned, once for each request id."""
-        if not self._gateway.writer.takes_holdout:
+        if not self._gateway.writer.alone:
             raise Refusal(409, "not_with_deciders", "Deciders merge no policies; run the service without --deciders.")
         self._gateway.policy(name)
         parts = [_unpacked(text, f"replicas[{i}]") for i, text in enumerate(body.replicas)]
@@ -107,6 +107,8 @@ class CarryoverHandlers:
 
 def _translated(content: bytes, old: Array, new: Array) -> tuple[bytes, Translation]:
     policy = files.from_bytes(content)
+    if policy.scoring.used:
+        raise invalid("This policy has scores, which the service does not translate; translate its snapshot in Python.")
     try:
         done = policy.translate(old, new)
     except ValueError as error:

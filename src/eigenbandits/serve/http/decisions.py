@@ -16,7 +16,7 @@ from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.http.options import least_zero, read_options, whole
 from eigenbandits.serve.storage.schema import read_decision_id
 from eigenbandits.serve.writer.commands import SentReward
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, InlineSet, Options
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 _REWARD = {"decision", "reward", "part", "correct", "cost"}
@@ -144,12 +144,13 @@ class DecisionHandlers:
                 raise invalid(message, extra)
             found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
             if not entry.keys().isdisjoint(more - {"request"}):
-                if not hosted.takes_options:
-                    message = "Deciders take no allowed, exclude, scores or count; run the service without --deciders."
-                    raise Refusal(409, "not_with_deciders", message)
+                if not hosted.takes_lists and entry.get("count") is not None:
+                    message = "Deciders choose no lists; run the service without --deciders, or omit count."
+                    raise Refusal(409, "not_with_deciders", message, "count")
                 if entry.get("costs") is not None:
                     _refuse_without_budget(hosted, "costs")
                 found = replace(found, options=read_options(entry, found, hosted.catalogue))
+                _refuse_above_ceiling(hosted, found.options)
             return found, request
         except Refusal as refusal:
             if place:
@@ -260,6 +261,18 @@ def _cost(hosted: HostedPolicy, entry: dict[str, Any], inside: str) -> float | N
         message = "This policy learns at the end of the time to live, without costs; send them as costs, to decide."
         raise invalid(message, f"{inside}cost")
     return least_zero(entry["cost"], f"{inside}cost")
+
+
+def _refuse_above_ceiling(hosted: HostedPolicy, options: Options) -> None:
+    """Refuse a request none of whose known costs is within the ceiling, before it reaches the writer."""
+    ceiling = (hosted.spec.budget or {}).get("ceiling")
+    if ceiling is None or options.costs is None:
+        return
+    allowed = options.allowed(len(options.costs))
+    cheapest = float((options.costs if allowed is None else options.costs[allowed]).min())
+    if cheapest > ceiling:
+        message = f"Every allowed action costs more than the ceiling of {ceiling:g}; the cheapest costs {cheapest:g}."
+        raise invalid(message, "costs")
 
 
 def _refuse_without_budget(hosted: HostedPolicy, field: str) -> None:

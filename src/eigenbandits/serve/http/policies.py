@@ -42,11 +42,9 @@ class PolicyHandlers:
             spec = self._cloned(body.clone_of, body)
         # Wrong parameters are refused here, before they reach the writer.
         spec.check()
-        if not self._writer.takes_holdout:
-            for name in ("holdout", "budget", "guard"):
-                if getattr(spec, name):
-                    message = f"Deciders take no {name}; run the service without --deciders."
-                    raise Refusal(409, "not_with_deciders", message, name)
+        for name in () if self._writer.alone else spec.alone:
+            message = f"Deciders take no {name}; run the service without --deciders."
+            raise Refusal(409, "not_with_deciders", message, name)
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)

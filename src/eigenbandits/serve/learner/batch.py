@@ -47,7 +47,10 @@ class LearnerBatch(Batch):
                 decisions = [hosted.decided(one.index, one.content) for one in given]
                 rewards = [float(one.reward or 0.0) for one in given]
                 hosted.learn(decisions, rewards)
-                self._add_event(hosted, schema.LEARN, encode_rewards([one.number for one in given], rewards))
+                numbers = [one.number for one in given]
+                self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
+                arms = {one.number: one.arm for one in given}
+                self._add_to_arms(hosted, dict(zip(numbers, rewards, strict=True)), arms)
         except StorageError:
             raise
         except Exception as error:

@@ -12,7 +12,7 @@ from eigenbandits.serve.storage.journal import Journal, in_lists
 from eigenbandits.serve.storage.lanes import BeliefRow, CursorRow, LaneRow, TailRow
 from eigenbandits.serve.storage.table import Row
 
-_DIM = "dim-"
+_DIM, _SCORED = "dim-", "scored-"
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class Arrival:
     kind: str
     index: int
     content: bytes
+    arm: int | None
 
 
 class Lane:
@@ -150,12 +151,15 @@ class LaneJournal(Journal):
     def arrivals(self, policy: int, after: int, through: int) -> list[Arrival]:
         """Return how decisions ended, in the order in which that arrived in a lane."""
         sql = (
-            "SELECT r.number, r.reward, r.kind, d.chosen, d.content FROM rewards r "
+            "SELECT r.number, r.reward, r.kind, d.chosen, d.content, d.arm FROM rewards r "
             "JOIN decisions d ON d.policy = r.policy AND d.number = r.number "
             "WHERE r.policy = ? AND r.arrival > ? AND r.arrival <= ? ORDER BY r.arrival"
         )
         found = self.connection.execute(sql, (policy, after, through))
-        return [Arrival(number, reward, kind, index, bytes(content)) for number, reward, kind, index, content in found]
+        return [
+            Arrival(number, reward, kind, index, bytes(content), arm)
+            for number, reward, kind, index, content, arm in found
+        ]
 
     def open_between(self, policy: int, after: int, through: int, limit: int) -> list[Row]:
         """Return number, time and kind of reward (None without one) of decisions after a number and up to another."""
@@ -192,15 +196,28 @@ class LaneJournal(Journal):
         found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (lanes.CAUGHT_UP,))
         return float(found[0][0]) if found else None
 
-    # The length of the vectors of policies without a catalogue, which the first decision settles
+    # What the first decision of a policy settles: the length of its vectors, and whether there are scores
 
     def settle_dim(self, policy: int, dim: int) -> int:
         """Return the length of a policy's vectors, which is this one unless another decider has settled it."""
-        name = f"{_DIM}{policy}"
-        self.connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, str(dim)))
+        return self._settle(f"{_DIM}{policy}", dim)
+
+    def settle_scored(self, policy: int, scored: bool) -> bool:
+        """Return whether a policy's decisions have scores, which is this unless another decider has settled it."""
+        return bool(self._settle(f"{_SCORED}{policy}", int(scored)))
+
+    def _settle(self, name: str, value: int) -> int:
+        self.connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, str(value)))
         return int(self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))[0][0])
 
     def dims(self) -> dict[int, int]:
         """Return the lengths that have been settled, by policy."""
-        rows = self.connection.execute("SELECT name, value FROM meta WHERE name LIKE ?", (f"{_DIM}%",))
-        return {int(name.removeprefix(_DIM)): int(value) for name, value in rows}
+        return self._settled(_DIM)
+
+    def scored(self) -> dict[int, bool]:
+        """Return of which policies it has been settled whether their decisions have scores."""
+        return {policy: bool(value) for policy, value in self._settled(_SCORED).items()}
+
+    def _settled(self, prefix: str) -> dict[int, int]:
+        rows = self.connection.execute("SELECT name, value FROM meta WHERE name LIKE ?", (f"{prefix}%",))
+        return {int(name.removeprefix(prefix)): int(value) for name, value in rows}

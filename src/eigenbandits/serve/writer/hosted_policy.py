@@ -83,8 +83,8 @@ class HostedPolicy:
         The policy from a snapshot; None for a new one.
     """
 
-    # Whether requests may say more than what the actions are.
-    takes_options = True
+    # Whether it chooses lists.
+    takes_lists = True
 
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None = None, policy: Policy | None = None) -> None:
         self.id = head.id
@@ -229,7 +229,8 @@ class HostedPolicy:
                 decision_set, _ = codec.decode_set(rows[number].content)
                 if decision_set.chosen_only:
                     raise ReplayError(f"the set of decision {number} was pruned")
-                policy.choose(decision_set.actions(self.catalogue))
+                actions, options = decision_set.actions(self.catalogue), decision_set.options
+                policy.choose(actions, allowed=options.allowed(len(actions)), scores=options.scores)
         if len(rows) != len(observed):
             raise ReplayError("decisions are missing")
         policy.round = done + len(numbers)

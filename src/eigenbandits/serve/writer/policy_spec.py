@@ -106,6 +106,11 @@ class PolicySpec:
         if self.default_reward is not None and self.outside(self.default_reward):
             raise invalid("default_reward is outside of least_reward and largest_reward.", "default_reward")
 
+    @property
+    def alone(self) -> list[str]:
+        """The settings that only a process which both decides and learns can keep: each choice changes the state."""
+        return [name for name in WRAPPERS if getattr(self, name) is not None]
+
     def outside(self, reward: float) -> bool:
         """Return whether a reward is beyond the bounds."""
         low, high = self.least_reward, self.largest_reward

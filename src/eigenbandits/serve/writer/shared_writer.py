@@ -7,23 +7,29 @@ from contextlib import suppress
 from typing import Any, cast
 
 from eigenbandits.serve.clock import Clock
-from eigenbandits.serve.errors import StorageError, unavailable
+from eigenbandits.serve.errors import ReplayError, StorageError, unavailable
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Database
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.commands import Command, Task
+from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.writer import Writer
 
 
 class SharedWriter(Writer):
     """Takes over what others have changed before it changes policies or catalogues, and keeps them from doing so."""
 
-    takes_holdout = False
+    alone = False
 
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
         super().__init__(settings, database, clock)
         # Tasks of several steps that have begun, besides the one that is running.
         self._changing: set[Task] = set()
+
+    def refuse_spec(self, spec: PolicySpec) -> None:
+        """Leave out a policy whose every choice changes its state."""
+        for name in spec.alone:
+            raise ReplayError(f"it has a {name}, which deciders cannot keep; run the service without --deciders")
 
     def refresh(self, journal: Journal) -> None:
         """Take over what other processes have changed."""

@@ -31,6 +31,7 @@ from eigenbandits.serve.writer.commands import Task, reject
 from eigenbandits.serve.writer.committer import NO_STORAGE, Committer
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.maintenance import Maintenance
+from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
 
 # The seconds that the commands of one batch may take together by estimate; more wait for the next one.
@@ -66,11 +67,11 @@ class Writer(CommandLoop):
         The epoch of decisions that are made now; see `storage.schema.DecisionRow`.
     loaded
         Set once the policies have been loaded, or that has failed.
-    takes_holdout
-        Whether a baseline can make some of the decisions.
+    alone
+        Whether no other process decides or learns.
     """
 
-    takes_holdout = True
+    alone = True
 
     def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
         super().__init__(Metrics())
@@ -117,6 +118,9 @@ class Writer(CommandLoop):
         """Take up the deletions and uploads that were cut off."""
         self.write(lambda journal: journal.drop_unfinished_items())
         self._maintenance.garbage = journal.garbage()
+
+    def refuse_spec(self, spec: PolicySpec) -> None:
+        """Leave out a policy that this role cannot host, by raising `ReplayError`."""
 
     def refuse_unknown(self, name: str) -> None:
         """Refuse a policy of a name that is not known, if nobody can say yet that there is none."""
@@ -297,10 +301,11 @@ class Writer(CommandLoop):
             # A snapshot ahead of the log is from another history, before a backup was restored.
             self.database.drop_snapshots(self._reading.connection, row.id, row.position)
             try:
+                self.refuse_spec(PolicySpec.from_text(row.spec))
                 hosted = recovery.load(self.database, self._reading, row, self.registry.catalogues)
                 hosted.resumed = self._resumed.get(row.id, hosted.resumed)
                 found.append(hosted)
-            except ReplayError as error:
+            except (ReplayError, ValueError) as error:
                 self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
                 log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))
         return found
