@@ -13,6 +13,7 @@ from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, among, walk
 from eigenbandits.belief.boundary import Root, boundary, models, posterior
 from eigenbandits.belief.evidence import Evidence, largest_norm
+from eigenbandits.belief.shortlist import FEW_LEFT, ShortList
 from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
@@ -27,8 +28,6 @@ _ROUNDING = float(np.finfo(float).eps)
 MANY, FEW = 64, 8
 # Steps in which a half-life fades: within one, weights are off by 2^(1/8), at most nine percent.
 STEPS = 8
-# Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
-SLACK = 8.0 * float(np.finfo(np.float32).eps)
 
 
 class Ambient(RidgeBelief):
@@ -95,6 +94,7 @@ class Ambient(RidgeBelief):
         self.recent: Array | None = None
         self.recent_count = 0
         self.since_fading = 0
+        self.short_list = ShortList()
 
     def lasting(self, memory: float | None) -> Self:
         """Return a new belief with the same parameters and another half-life."""
@@ -106,6 +106,10 @@ class Ambient(RidgeBelief):
         self.inverse.start(dim, linalg.block_for(dim), 1.0 / self.ridge)
         self.center = np.zeros(dim)
         self.largest = 1.0 / self.ridge
+
+    def follow(self, frame: Frame | None) -> None:
+        """Record where actions mainly are, which short lists are made by; the ellipsoid does not depend on it."""
+        self.short_list.frame = frame
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
@@ -365,20 +369,35 @@ class AmbientView(View):
                 actions, inverse, self._center, self.omega
             )
             return index, float(self._uppers[index])
-        return walk(self._single_bounds(), self.upper_of, self.upper)
+        # One by one: the sums of a product with several rows depend on which these are.
+        return walk(self._bounds(), self.upper_of, lambda rows: np.array([self.upper_of(row) for row in rows.tolist()]))
 
-    def _single_bounds(self) -> Array:
-        """Return bounds on the optimistic values from single precision, with room for what that may be off.
-
-        The squares ‖x‖²_{Z⁻¹} are sums of d rounded terms that together are at most ‖x‖²/λ.
-        """
+    def _bounds(self) -> Array:
+        """Return bounds on the optimistic values: from few directions, and from all for those that may still win."""
+        belief = self.belief
         rows, scale = linalg.to_single(self.lifted)
         # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
         sizes = linalg.square_norms(rows)
         sizes += 1e-12 * float(sizes.max())
-        off = (SLACK * math.sqrt(rows.shape[1]) / self.belief.ridge) * sizes
-        squares = np.maximum(self.belief.inverse.squares(rows), 0.0) + off
-        return np.asarray(self.estimates() + (self.omega * scale) * np.sqrt(squares))
+        off = linalg.rounding(rows.shape[1], self.lifted.dtype == np.float32) * float(np.linalg.norm(self._center))
+        estimates = self.estimates() + (scale * off) * np.sqrt(sizes)
+        radius = self.omega * scale
+        few = belief.short_list.compression(belief.inverse, len(rows), 1.0 / belief.ridge)
+        if few is None:
+            return np.asarray(estimates + radius * self._single_lengths(rows, sizes))
+        bounds = np.asarray(estimates + radius * belief.inverse.lengths(rows, sizes))
+        left = np.flatnonzero(bounds >= self.upper_of(int(bounds.argmax())))
+        belief.short_list.report(len(left), len(rows))
+        if len(left) > FEW_LEFT:
+            closer = estimates[left] + radius * self._single_lengths(rows[left], sizes[left])
+            bounds[left] = np.minimum(bounds[left], closer)
+        return bounds
+
+    def _single_lengths(self, rows: NDArray[np.float32], sizes: Array) -> Array:
+        """Return bounds on ‖x‖_{Z⁻¹} from single precision, with room for what that and the exact value are off."""
+        squares, off = self.belief.inverse.squares(rows)
+        off += linalg.rounding(rows.shape[1] ** 2, single=False) / self.belief.ridge
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0) + off * sizes))
 
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""

@@ -146,6 +146,7 @@ class Spectral(Ambient):
         """Fit the prior, where the rewards have grown enough, or the vectors have without them."""
         if frame is None or frame.spectrum is None:
             raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
+        super().follow(frame)
         # Vectors and rewards mostly grow together, so that a new frame can wait for the rewards; not for a second one.
         if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
             self._fit(frame.directions, frame.spectrum, frame.rank)
