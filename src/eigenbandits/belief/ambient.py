@@ -314,6 +314,12 @@ class AmbientView(View):
             self._estimates = linalg.project(self.lifted, self._center)
         return self._estimates
 
+    def estimate(self, index: int) -> float:
+        """Return xᵀθ̂ of one action; where nobody has asked for all, in double precision and for this one alone."""
+        if self._estimates is None and index in self._known:
+            return float(linalg.dot(self.lifted[index].astype(np.float64, copy=False), self._center))
+        return super().estimate(index)
+
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
         if len(rows) == 1:
@@ -375,12 +381,11 @@ class AmbientView(View):
     def _bounds(self) -> Array:
         """Return bounds on the optimistic values: from few directions, and from all for those that may still win."""
         belief = self.belief
-        rows, scale = linalg.to_single(self.lifted)
+        rows, sizes, scale = linalg.to_single(self.lifted)
         # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
-        sizes = linalg.square_norms(rows)
         sizes += 1e-12 * float(sizes.max())
-        off = linalg.rounding(rows.shape[1], self.lifted.dtype == np.float32) * float(np.linalg.norm(self._center))
-        estimates = self.estimates() + (scale * off) * np.sqrt(sizes)
+        off = linalg.rounding(rows.shape[1]) * math.sqrt(linalg.dot(self._center, self._center))
+        estimates = scale * (linalg.project(rows, self._center) + off * np.sqrt(sizes))
         radius = self.omega * scale
         few = belief.short_list.compression(belief.inverse, len(rows), 1.0 / belief.ridge)
         if few is None:
