@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import ambient
+from eigenbandits.belief import ambient_view
 from eigenbandits.linalg import SymmetricSum
 
 
 def clones(policy, monkeypatch, sets, rewards):
     """Play the same rounds with and without the short cut and return the choices of both."""
     choices = []
-    for many, few in ((ambient.MANY, ambient.FEW), (10**9, 10**9)):
-        monkeypatch.setattr(ambient, "MANY", many)
-        monkeypatch.setattr(ambient, "FEW", few)
+    for many, few in ((ambient_view.MANY, ambient_view.FEW), (10**9, 10**9)):
+        monkeypatch.setattr(ambient_view, "MANY", many)
+        monkeypatch.setattr(ambient_view, "FEW", few)
         player = policy.clone()
         indices = []
         for actions, reward in zip(sets, rewards, strict=True):
@@ -144,7 +144,7 @@ def test_compressed_lengths_are_never_below_the_exact_ones(waiting, scale):
     total = SymmetricSum(sign=-1.0)
     total.start(dim, block=32, scale=1.0)
     total.reset(np.asfortranarray(matrix))
-    total.compress(basis, float(np.linalg.eigvalsh(matrix)[-1]))
+    total.compress(basis)
     # What Bayes's rule takes off leaves the matrix positive semidefinite.
     for _ in range(64 + waiting):
         row = rng.standard_normal(dim)
@@ -157,7 +157,7 @@ def test_compressed_lengths_are_never_below_the_exact_ones(waiting, scale):
     inside = rng.standard_normal((200, directions)) @ basis.T
     rows = (scale * np.concatenate([inside, inside + 1e-3 * rng.standard_normal((200, dim))])).astype(np.float32)
     exact = np.sqrt(np.einsum("ij,jk,ik->i", rows.astype(float), matrix, rows.astype(float)))
-    found = total.lengths(rows, (rows.astype(float) ** 2).sum(axis=1))
+    found = total.lengths(rows)
     assert (found >= exact).all()
     # Rows in the span lose little; 20 directions of 320, so the others may lose more.
-    assert np.median(found[:200] / exact[:200]) < 1.25
+    assert np.median(found[:200] / exact[:200]) < 1.3

@@ -34,7 +34,7 @@ class ShortList:
         self._rows = 0
         self._pause = self._waiting = 0
 
-    def compression(self, inverse: linalg.SymmetricSum, count: int, largest: float) -> Compression | None:
+    def compression(self, inverse: linalg.SymmetricSum, count: int) -> Compression | None:
         """Return the matrix in few directions, if that is likely to tell `count` actions apart."""
         frame = self.frame
         if frame is None or count < MANY:
@@ -48,7 +48,7 @@ class ShortList:
                 return None
             if self._basis is None or frame.version != self._version:
                 self._basis, self._version = frame.spanning(inverse.dim, DIRECTIONS), frame.version
-            inverse.compress(self._basis, largest)
+            inverse.compress(self._basis)
             self._rows = 0
         return inverse.compression
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from eigenbandits.component import Component
-from eigenbandits.linalg.compression import Compression, rounding
-from eigenbandits.linalg.primitives import NOTHING, add_outer, row_dots, square_norms
+from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
+from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
 
 Array = NDArray[np.float64]
 
@@ -68,9 +68,8 @@ class SymmetricSum(Component):
         # Whether no row has entered the matrix yet, which is 0; and how many rows wait after the first block.
         self.blank = False
         self.block = 0
-        # The matrix in single precision, for `squares`, made when asked for and dropped when it changes.
-        self._single: NDArray[np.float32] | None = None
-        self._single_scale = self._single_norm = 1.0
+        # The matrix in single precision, for `most`, made when asked for and dropped when it changes.
+        self._single: SingleSquares | None = None
         # The matrix in few directions, made by `compress` and dropped when it may have grown.
         self.compression: Compression | None = None
 
@@ -263,42 +262,30 @@ class SymmetricSum(Component):
             return np.asarray(rows @ self.half)
         return self.times_columns(rows.T).T
 
-    def compress(self, basis: Array, largest: float) -> None:
+    def compress(self, basis: Array) -> None:
         """Look at the matrix in few directions from now on; nothing is done where it is not written out in one half."""
         if not self.thin and not self.blank and len(self.waiting):
-            self.compression = Compression(self.half, basis, largest)
+            self.compression = Compression(self.half, basis)
 
-    def lengths(self, rows: NDArray[np.float32], sizes: Array) -> Array:
-        """Return bounds on √(xᵀMx) for rows with these squared norms, by the compression there is."""
+    def lengths(self, rows: NDArray[np.float32]) -> Array:
+        """Return bounds on √(xᵀMx) for rows, by the compression there is."""
         assert self.compression is not None
-        return self.compression.lengths(rows, sizes, self.waiting[: self.fill])
+        return self.compression.lengths(rows, self.waiting[: self.fill])
 
-    def squares(self, rows: NDArray[np.float32]) -> tuple[Array, float]:
-        """Return xᵀMx for each row in single precision, and c: they are off by at most c‖x‖².
+    def most(self, rows: NDArray[np.float32], sizes: Array) -> Array:
+        """Return bounds on xᵀMx for rows with these squared norms, from single precision; rows may only be taken off.
 
-        |x|ᵀ|A||x| ≤ ‖A‖_F‖x‖² bounds the sum of the sizes of all products, of which each is rounded twice.
+        Those of a thin matrix are off by some roundings of its trace times ‖x‖².
         """
-        gamma = 2.0 * rounding(rows.shape[1])
+        held = self.waiting[: self.fill]
         if self.thin:
-            held = self.waiting[: self.fill]
-            result = self.scale * square_norms(rows) + square_norms(rows @ self.plus.T.astype(np.float32))
-            off = gamma * (self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(held, held)))
-            return result + self.sign * square_norms(rows @ held.T.astype(np.float32)), off
+            result = self.scale * sizes + square_norms(rows @ self.plus.T.astype(np.float32))
+            result -= square_norms(rows @ held.T.astype(np.float32))
+            terms = self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(held, held))
+            return np.maximum(result, 0.0) + (2.0 * rounding(rows.shape[1]) * terms) * sizes
         if self._single is None:
-            # With half of the diagonal the lower half L makes M = L + Lᵀ, and xᵀMx = 2 xᵀLx: half the arithmetic.
-            # The largest entry of a positive definite matrix lies on its diagonal.
-            self._single_scale = float(np.diagonal(self.half).max()) or 1.0
-            self._single = np.asarray(self.half / self._single_scale, dtype=np.float32, order="F")
-            self._single.flat[:: len(self.half) + 1] *= 0.5
-            # The other half may hold anything.
-            self._single_norm = 2.0 * float(np.linalg.norm(np.tril(self._single)))
-        product = blas.strmm(2.0, self._single, rows.T, lower=1, trans_a=1).T
-        result, off = row_dots(rows, product), self._single_norm
-        if self.fill:
-            waiting = self.waiting[: self.fill] / math.sqrt(self._single_scale)
-            result += self.sign * square_norms(rows @ waiting.astype(np.float32).T)
-            off += float(np.vdot(waiting, waiting))
-        return self._single_scale * result, gamma * self._single_scale * off
+            self._single = SingleSquares(self.half)
+        return self._single.bounds(rows, held)
 
     def trace(self) -> float:
         """Return the sum of the diagonal."""

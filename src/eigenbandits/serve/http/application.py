@@ -43,9 +43,7 @@ def application(gateway: Gateway) -> ASGIApp:
     wrong_methods = [Endpoint("", path, ANY_KEY, partial(_wrong_method, taken)) for path, taken in methods.items()]
     stack = _Stack(gateway)
     routes_ = [stack.route(endpoint) for endpoint in table + wrong_methods]
-    router = Router(
-        routes_, redirect_slashes=False, default=stack.route(Endpoint("", "/", ANY_KEY, _unknown_path)).app
-    )
+    router = Router(routes_, redirect_slashes=False, default=stack.route(Endpoint("", "/", ANY_KEY, _unknown_path)).app)
     frequent = {route.path: route.app for route, endpoint in zip(routes_, table, strict=False) if endpoint.label}
     return _Frequent(frequent, router)
 
