@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,13 +78,13 @@ def main() -> None:
             policy = published(catalogue, query, rng)
             actions, weights = catalogue.actions(query, slots), rng.standard_normal(args.dim).astype(np.float32)
             cells = [
-                milliseconds(lambda actions=actions, weights=weights: actions @ weights),
-                milliseconds(lambda catalogue=catalogue, query=query, slots=slots: catalogue.actions(query, slots)),
-                milliseconds(lambda policy=policy, actions=actions: policy.propose(actions, np.random.default_rng(0))),
+                milliseconds(partial(np.matmul, actions, weights)),
+                milliseconds(partial(catalogue.actions, query, slots)),
+                milliseconds(partial(policy.propose, actions, np.random.default_rng(0))),
             ]
             exact = "–"
             if count <= MOST_EXACT:
-                exact = f"{milliseconds(lambda policy=policy, actions=actions: exactly(policy, actions)):,.1f}"
+                exact = f"{milliseconds(partial(exactly, policy, actions)):,.1f}"
                 assert exactly(policy, actions) == policy.propose(actions, np.random.default_rng(0)).index
             body.append([kind, f"{count:,}", *(f"{cell:,.2f}" for cell in cells), exact])
     head = ["items", "K", "one pass\nactions @ θ", "query ⊙ items", "choice", "all exact\nvalues"]

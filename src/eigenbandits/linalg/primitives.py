@@ -24,7 +24,7 @@ def add_diagonal(matrix: Array, value: float) -> None:
     matrix.flat[:: len(matrix) + 1] += value
 
 
-def project(vectors: Array, columns: Array) -> Array:
+def project(vectors: NDArray[np.floating[Any]], columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
         # Scaled, since what a column holds may be out of the reach of single precision.
