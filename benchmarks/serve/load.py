@@ -23,7 +23,7 @@ from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.serve.client import Client
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-TARGET_PAIRS, TARGET_P99 = 1000, 20.0
+TARGET_PAIRS, TARGET_P99 = 1500, 20.0
 # Vectors arrive in single precision, so nothing is lost by keeping it.
 PARAMETERS = {"dtype": "float32", "seed": 0}
 
@@ -82,11 +82,11 @@ def at_rate(rate: float) -> Callable[[], float]:
     return pace
 
 
-def prepare(url: str, world: World, parameters: dict[str, Any]) -> None:
+def prepare(url: str, world: World, parameters: dict[str, Any], algorithm: str = "EigenUCB") -> None:
     """Upload the catalogue and create the policy, unless they exist."""
     with Client(url) as client:
         client.create_catalogue(CATALOGUE, world.ids, world.vectors)
-        client.create_policy(POLICY, "EigenUCB", parameters, catalogue=CATALOGUE)
+        client.create_policy(POLICY, algorithm, parameters, catalogue=CATALOGUE)
 
 
 def phases(running: Service, world: World, seconds: float, connections: Sequence[int], batch: int) -> list[Phase]:

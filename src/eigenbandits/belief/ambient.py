@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
-from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, among, walk
-from eigenbandits.belief.boundary import Root, boundary, models, posterior
+from eigenbandits.belief.ambient_view import AmbientView
+from eigenbandits.belief.base import Finding, RidgeBelief
+from eigenbandits.belief.boundary import Root
 from eigenbandits.belief.evidence import Evidence, largest_norm
+from eigenbandits.belief.shortlist import ShortList
 from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
@@ -22,13 +24,8 @@ from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
-# From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
-# fit in the cache, and reading half as much of it counts.
-MANY, FEW = 64, 8
 # Steps in which a half-life fades: within one, weights are off by 2^(1/8), at most nine percent.
 STEPS = 8
-# Roundings of single precision, per root of the dimension, that its squares are allowed to be off.
-SLACK = 8.0 * float(np.finfo(np.float32).eps)
 
 
 class Ambient(RidgeBelief):
@@ -95,6 +92,7 @@ class Ambient(RidgeBelief):
         self.recent: Array | None = None
         self.recent_count = 0
         self.since_fading = 0
+        self.short_list = ShortList()
 
     def lasting(self, memory: float | None) -> Self:
         """Return a new belief with the same parameters and another half-life."""
@@ -106,6 +104,10 @@ class Ambient(RidgeBelief):
         self.inverse.start(dim, linalg.block_for(dim), 1.0 / self.ridge)
         self.center = np.zeros(dim)
         self.largest = 1.0 / self.ridge
+
+    def follow(self, frame: Frame | None) -> None:
+        """Record where actions mainly are, which short lists are made by; the ellipsoid does not depend on it."""
+        self.short_list.frame = frame
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
@@ -285,158 +287,3 @@ class Ambient(RidgeBelief):
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and how much has been learned."""
         return {"rewards_learned": self.evidence.count, "radius_ambient": self.omega(), "noise": self.noise}
-
-
-class AmbientView(View):
-    """C_d through one decision set."""
-
-    def __init__(self, belief: Ambient, lifted: Array, omega: float, root: Root, offered: float = 0.0) -> None:
-        self.belief = belief
-        self.lifted = lifted
-        self.omega = omega
-        self._root = root
-        self._offered = offered
-        self._center = belief.center
-        self._estimates: Array | None = None
-        self._uppers: Array | None = None
-        self._products: Array | None = None
-        self._solved: dict[int, Array] = {}
-        self._known: dict[int, float] = {}
-        self._kept: tuple[int, Array, Array] | None = None
-
-    def estimates(self) -> Array:
-        """Return xᵀθ̂."""
-        if self._estimates is None:
-            self._estimates = linalg.project(self.lifted, self._center)
-        return self._estimates
-
-    def upper(self, rows: Rows) -> Array:
-        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
-        if len(rows) == 1:
-            return np.array([self.upper_of(int(rows[0]))])
-        actions = self.lifted[rows].astype(np.float64, copy=False)
-        solved = self.belief.inverse.times_rows(actions)
-        self._solved.update(zip(rows.tolist(), solved, strict=True))
-        squares = np.vecdot(actions, solved)
-        values = np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
-        self._known.update(zip(rows.tolist(), values.tolist(), strict=True))
-        return values
-
-    def upper_of(self, index: int) -> float:
-        """Return the same for one action."""
-        if index not in self._known:
-            action = self.lifted[index].astype(np.float64, copy=False)
-            solved = self._solved[index] = self.belief.inverse.times(action)
-            self._known[index] = kernels.ambient_bound(action, solved, self._center, self.omega)
-        return self._known[index]
-
-    def finding(self, index: int) -> Finding | None:
-        """Return Z⁻¹x where it is known, a factor of Z where one was made, and the largest norm where it counts."""
-        known = self.solved(index) is not None
-        if not known and self._root.made is None and not self._offered:
-            return None
-        action, solved = self._keep(index) if known else (None, None)
-        return Finding(action, solved, self._root.made, self._offered)
-
-    def _keep(self, index: int) -> tuple[Array, Array]:
-        """Return x and Z⁻¹x of one action as arrays of their own."""
-        if self._kept is None or self._kept[0] != index:
-            if self.solved(index) is None:
-                self.upper_of(index)
-            solved = self.solved(index)
-            assert solved is not None
-            # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of
-            # the products must not keep all of them.
-            action = self.lifted[index].astype(np.float64)
-            self._kept = index, action, solved if solved.base is None else solved.copy()
-        return self._kept[1], self._kept[2]
-
-    def best(self) -> tuple[int, float]:
-        """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
-        count, dim = self.lifted.shape
-        if self._uppers is not None:
-            return super().best()
-        if count < (FEW if dim >= linalg.LARGE else MANY):
-            inverse = self.belief.inverse.lend()
-            if not inverse.size:
-                return super().best()
-            actions = self.lifted.astype(np.float64, copy=False)
-            index, self._uppers, self._estimates, self._solved[index] = kernels.ambient_best(
-                actions, inverse, self._center, self.omega
-            )
-            return index, float(self._uppers[index])
-        return walk(self._single_bounds(), self.upper_of, self.upper)
-
-    def _single_bounds(self) -> Array:
-        """Return bounds on the optimistic values from single precision, with room for what that may be off.
-
-        The squares ‖x‖²_{Z⁻¹} are sums of d rounded terms that together are at most ‖x‖²/λ.
-        """
-        rows, scale = linalg.to_single(self.lifted)
-        # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
-        sizes = linalg.square_norms(rows)
-        sizes += 1e-12 * float(sizes.max())
-        off = (SLACK * math.sqrt(rows.shape[1]) / self.belief.ridge) * sizes
-        squares = np.maximum(self.belief.inverse.squares(rows), 0.0) + off
-        return np.asarray(self.estimates() + (self.omega * scale) * np.sqrt(squares))
-
-    def uppers(self) -> Array:
-        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
-        if self._uppers is None:
-            self._look()
-            assert self._products is not None
-            squares = linalg.row_dots(self.lifted, self._products)
-            self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
-        return self._uppers
-
-    def _look(self) -> None:
-        """Find the products Z⁻¹x of all actions."""
-        if self._products is None:
-            self.lifted = self.lifted.astype(np.float64, copy=False)
-            self._products = self.belief.inverse.times_rows(self.lifted)
-
-    def solved(self, index: int) -> Array | None:
-        """Return Z⁻¹x of an action where it is known already."""
-        return self._products[index] if self._products is not None else self._solved.get(index)
-
-    def optimist(self, index: int) -> Callable[[], Array]:
-        """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
-        action, solved = self._keep(index)
-        center, omega = self._center, self.omega
-
-        def model() -> Array:
-            width = float(np.sqrt(max(float(action @ solved), 0.0)))
-            return np.asarray(center + (omega / width * solved if width > 0.0 else 0.0))
-
-        return model
-
-    def part(self, rows: slice | Rows) -> AmbientView:
-        """Return the view through some of the actions."""
-        part = type(self)(self.belief, self.lifted[rows], self.omega, self._root, self._offered)
-        part._uppers = None if self._uppers is None else self._uppers[rows]
-        part._products = None if self._products is None else self._products[rows]
-        part._solved = among(self._solved, rows, len(self.lifted))
-        part._known = among(self._known, rows, len(self.lifted))
-        return part
-
-    def believer(self) -> Callable[[], Array]:
-        """Give θ̂."""
-        center = self._center
-        return lambda: center
-
-    def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from N(θ̂, scale² Z⁻¹), with the noise R for the scale where none is given."""
-        size, dim = self.lifted.shape
-        scale = self.belief.noise if scale is None else scale
-        if size < dim:
-            self._look()
-            assert self._products is not None
-            return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
-        deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))
-        return models(self.lifted, self.estimates(), self._center, deviations)
-
-    def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models spread evenly over the boundary of the ellipsoid."""
-        return boundary(
-            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._root, count, rng
-        )

@@ -166,25 +166,27 @@ def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], 
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
 
     `value` gives that of one action, `values` those of many. Goes through the actions by descending bound, asking for
-    the values of a few at a time, until none that is left can win (docs/mathematics.md). Of equals the one that comes
-    first wins.
+    the values of a few at a time, until none that is left can win (docs/mathematics.md). Of equals the first one wins,
+    so that the bounds make no difference to the choice.
     """
     # Most rounds end at the first action: its bound is the highest and its value is not far below.
     best = int(bounds.argmax())
     best_value = value(best)
-    if best_value >= bounds[best]:
-        return best, best_value
-    rest = np.flatnonzero(bounds > best_value)
+    rest = np.flatnonzero(bounds >= best_value)
     rest = rest[rest != best]
+    if not len(rest):
+        return best, best_value
     rest = rest[np.argsort(-bounds[rest], kind="stable")]
     size = 1
     while len(rest):
         rows, rest = rest[:size], rest[size:]
         found = values(rows)
-        top = int(found.argmax())
-        if found[top] > best_value:
-            best, best_value = int(rows[top]), float(found[top])
-        rest = rest[bounds[rest] > best_value]
+        highest = found.max()
+        if highest >= best_value:
+            first = int(rows[found == highest].min())
+            best = first if highest > best_value else min(best, first)
+            best_value = float(highest)
+        rest = rest[bounds[rest] >= best_value]
         size = min(2 * size, 256)
     return best, best_value
 

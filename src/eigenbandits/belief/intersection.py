@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief import ellipsoids
-from eigenbandits.belief.ambient import Ambient, AmbientView
+from eigenbandits.belief.ambient import Ambient
+from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models, Rows, View, firsts, walk
 from eigenbandits.belief.projected import Projected, ProjectedView
 from eigenbandits.merging import Replica

@@ -26,6 +26,8 @@ def to_array(value: Any, what: str) -> NDArray[Any]:
     >>> to_array(column, "actions").tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
+    if type(value) is np.ndarray and value.dtype.isnative and value.dtype.char in "fd":
+        return value
     if is_masked(value):
         raise ValueError(
             f"{what} has masked entries; expected numbers only. Leave out their rows, or fill them with filled()."

@@ -1,5 +1,6 @@
 """Symmetric sums and inverses through BLAS, and the steps of a round with a NumPy and a numba backend."""
 
+from eigenbandits.linalg.compression import rounding
 from eigenbandits.linalg.dispatch import Kernels, kernels
 from eigenbandits.linalg.primitives import (
     NOTHING,
@@ -36,6 +37,7 @@ __all__ = [
     "mirror",
     "project",
     "quadratic",
+    "rounding",
     "row_dots",
     "square_norms",
     "take_roots",

@@ -24,7 +24,7 @@ def add_diagonal(matrix: Array, value: float) -> None:
     matrix.flat[:: len(matrix) + 1] += value
 
 
-def project(vectors: Array, columns: Array) -> Array:
+def project(vectors: NDArray[np.floating[Any]], columns: Array) -> Array:
     """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
     if vectors.dtype == np.float32:
         # Scaled, since what a column holds may be out of the reach of single precision.
@@ -44,20 +44,24 @@ def take_roots(squares: Array) -> None:
     np.sqrt(squares, out=squares)
 
 
-def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], float]:
-    """Return rows in single precision and the number to multiply them by, 1 unless their squares would be lost.
+def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], Array, float]:
+    """Return rows in single precision, their squared norms, and a scale, 1 unless these would be lost there.
 
     Examples
     --------
-    >>> rows, scale = to_single(np.array([[3e30, 4e30]]))
-    >>> rows.tolist(), scale
-    ([[0.75, 1.0]], 4e+30)
+    >>> rows, squares, scale = to_single(np.array([[3e30, 4e30]]))
+    >>> rows.tolist(), squares.tolist(), scale
+    ([[0.75, 1.0]], [1.5625], 4e+30)
     """
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32, copy=False)
+        squares = square_norms(single)
+    # Then the largest number lies within 1e-15 and 1e15, even if it is one of a million like it.
+    if 1e-24 < float(squares.max()) < 1e30 or not rows.any():
+        return single, squares, 1.0
     largest = max(float(rows.max()), -float(rows.min()))
-    # Squares, and sums of a million of them, stay within 1e-36 and 1e36.
-    if largest == 0.0 or 1e-15 < largest < 1e15:
-        return rows.astype(np.float32, copy=False), 1.0
-    return (rows / largest).astype(np.float32), largest
+    single = (rows / largest).astype(np.float32)
+    return single, square_norms(single), largest
 
 
 def square_norms(vectors: NDArray[np.floating[Any]]) -> Array:

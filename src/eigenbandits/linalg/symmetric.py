@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from eigenbandits.component import Component
-from eigenbandits.linalg.primitives import NOTHING, add_outer, row_dots, square_norms
+from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
+from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
 
 Array = NDArray[np.float64]
 
@@ -67,14 +68,20 @@ class SymmetricSum(Component):
         # Whether no row has entered the matrix yet, which is 0; and how many rows wait after the first block.
         self.blank = False
         self.block = 0
-        # The matrix in single precision, for `squares`, made when asked for and dropped when it changes.
-        self._single: NDArray[np.float32] | None = None
-        self._single_scale = 1.0
+        # The matrix in single precision, for `most`, made when asked for and dropped when it changes.
+        self._single: SingleSquares | None = None
+        # The matrix in few directions, made by `compress` and dropped when it may have grown.
+        self.compression: Compression | None = None
+
+    @property
+    def dim(self) -> int:
+        """The number of rows and columns."""
+        return self.waiting.shape[1] if len(self.waiting) else len(self.half)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""
         super().restore(state)
-        self._single = None
+        self._single = self.compression = None
 
     def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
         """Set up scale · I for `dim` dimensions, with room for `block` waiting rows, or `first` the first time."""
@@ -86,7 +93,7 @@ class SymmetricSum(Component):
         self.waiting = np.zeros((max(block, first) if block else 0, dim))
         self.fill = 0
         self.blank, self.block = not scale and len(self.waiting) > 0, block
-        self._single = None
+        self._single = self.compression = None
 
     def reset(self, half: Array) -> None:
         """Replace the matrix by one given by its lower half, in Fortran order, which is not copied."""
@@ -97,7 +104,7 @@ class SymmetricSum(Component):
             self._end_first_block()
         self.half = half if len(self.waiting) else _mirrored(half)
         self.fill = 0
-        self._single = None
+        self._single = self.compression = None
 
     def reset_thin(self, scale: float, plus: Array, rows: Array, room: int) -> None:
         """Replace the matrix by scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
@@ -106,7 +113,7 @@ class SymmetricSum(Component):
         self.waiting = np.zeros((len(rows) + room, plus.shape[1]))
         self.waiting[: len(rows)] = rows
         self.fill = len(rows)
-        self._single = None
+        self._single = self.compression = None
 
     def _claim(self, count: int) -> None:
         """Write zeros to as large a part of a blank matrix as `count` rows are of its first block."""
@@ -138,7 +145,7 @@ class SymmetricSum(Component):
 
     def changed(self) -> None:
         """Record that a borrower has written to the matrix."""
-        self._single = None
+        self._single = self.compression = None
 
     def add(self, row: Array, weight: float = 1.0) -> None:
         """Add the outer product of one row, times a weight above 0."""
@@ -182,6 +189,10 @@ class SymmetricSum(Component):
         columns = np.asarray(rows, dtype=np.float64, order="C").T
         self.half = blas.dsyrk(weight, columns, beta=1.0, c=self.half, lower=1, overwrite_c=1)
         self._single = None
+        if self.compression is not None and weight < 0.0:
+            self.compression.lose(columns.T, -weight)
+        else:
+            self.compression = None
         if not len(self.waiting):
             self.half = _mirrored(self.half)
 
@@ -189,7 +200,7 @@ class SymmetricSum(Component):
         """Multiply all that was added so far by a factor."""
         self.flush()
         self.half *= factor
-        self._single = None
+        self._single = self.compression = None
 
     def flush(self) -> Array:
         """Add the waiting rows to the matrix and return its lower half."""
@@ -251,23 +262,30 @@ class SymmetricSum(Component):
             return np.asarray(rows @ self.half)
         return self.times_columns(rows.T).T
 
-    def squares(self, rows: NDArray[np.float32]) -> Array:
-        """Return xᵀMx for each row in single precision: half the time, and errors of some √d roundings of ‖M‖‖x‖²."""
+    def compress(self, basis: Array) -> None:
+        """Look at the matrix in few directions from now on; nothing is done where it is not written out in one half."""
+        if not self.thin and not self.blank and len(self.waiting):
+            self.compression = Compression(self.half, basis)
+
+    def lengths(self, rows: NDArray[np.float32]) -> Array:
+        """Return bounds on √(xᵀMx) for rows, by the compression there is."""
+        assert self.compression is not None
+        return self.compression.lengths(rows, self.waiting[: self.fill])
+
+    def most(self, rows: NDArray[np.float32], sizes: Array) -> Array:
+        """Return bounds on xᵀMx for rows with these squared norms, from single precision; rows may only be taken off.
+
+        Those of a thin matrix are off by some roundings of its trace times ‖x‖².
+        """
+        held = self.waiting[: self.fill]
         if self.thin:
-            result = self.scale * square_norms(rows) + square_norms(rows @ self.plus.T.astype(np.float32))
-            return result + self.sign * square_norms(rows @ self.waiting[: self.fill].T.astype(np.float32))
+            result = self.scale * sizes + square_norms(rows @ self.plus.T.astype(np.float32))
+            result -= square_norms(rows @ held.T.astype(np.float32))
+            terms = self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(held, held))
+            return np.maximum(result, 0.0) + (2.0 * rounding(rows.shape[1]) * terms) * sizes
         if self._single is None:
-            # With half of the diagonal the lower half L makes M = L + Lᵀ, and xᵀMx = 2 xᵀLx: half the arithmetic.
-            # The largest entry of a positive definite matrix lies on its diagonal.
-            self._single_scale = float(np.diagonal(self.half).max()) or 1.0
-            self._single = np.asarray(self.half / self._single_scale, dtype=np.float32, order="F")
-            self._single.flat[:: len(self.half) + 1] *= 0.5
-        product = blas.strmm(2.0, self._single, rows.T, lower=1, trans_a=1).T
-        result = row_dots(rows, product)
-        if self.fill:
-            waiting = self.waiting[: self.fill] / math.sqrt(self._single_scale)
-            result += self.sign * square_norms(rows @ waiting.astype(np.float32).T)
-        return self._single_scale * result
+            self._single = SingleSquares(self.half)
+        return self._single.bounds(rows, held)
 
     def trace(self) -> float:
         """Return the sum of the diagonal."""

@@ -34,6 +34,7 @@ class Metrics:
         self.rank = self._gauge("rank", "Rank of the subspace.", "policy")
         self.batch_size = self._histogram("batch_size", "Requests that shared a batch.", "kind", sizes=_SIZES)
         self.commit_seconds = self._histogram("commit_seconds", "Time for a transaction to reach the disk.")
+        self.checkpoint_seconds = self._histogram("checkpoint_seconds", "Time that commits waited for a checkpoint.")
         self.choose_seconds = self._histogram("choose_seconds", "Time to choose for one batch of one policy.")
         self.learn_seconds = self._histogram("learn_seconds", "Time to learn from one batch of one policy.")
         self.queue_length = self._gauge("queue_length", "Requests that wait for the writer.")

@@ -76,6 +76,19 @@ class Frame:
         matrix[dim, rank] = 1.0
         return matrix
 
+    def spanning(self, dim: int, most: int) -> Array:
+        """Return an orthonormal basis (D, k) of where lifted actions of length D mainly are.
+
+        That is: `most` of the leading directions, μ, and the coordinates that were added to the actions.
+        """
+        leading = self.directions[:, :most]
+        columns = leading if self.offset is None else np.column_stack([leading, self.offset])
+        inside, added = np.linalg.qr(columns)[0], dim - len(columns)
+        matrix = np.zeros((dim, inside.shape[1] + added))
+        matrix[: len(inside), : inside.shape[1]] = inside
+        matrix[len(inside) :, inside.shape[1] :] = np.eye(added)
+        return matrix
+
     def centered(self, lifted: Array) -> Array:
         """Return x − μ for lifted actions, without the intercept's coordinate."""
         if not self.intercept:

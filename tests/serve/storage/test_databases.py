@@ -6,7 +6,7 @@ import pytest
 
 from eigenbandits.serve import Client, Server, Settings, running
 from eigenbandits.serve.errors import InUseError, StorageError
-from eigenbandits.serve.storage import database_of, postgres
+from eigenbandits.serve.storage import database_of, postgres, sqlite
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import GIVEN, REWARDS, RewardRow
 from eigenbandits.serve.writer import verify
@@ -132,3 +132,38 @@ def test_verify_creates_nothing(tmp_path):
     with pytest.raises(ValueError, match="no database to verify"):
         list(verify.differences(database_of(Settings(folder=tmp_path / "missing"))))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_path, monkeypatch):
+    """Each pass moves what the one before left behind; the committer waits only for what the last one does."""
+    database = sqlite.SqliteDatabase(tmp_path / "data")
+    connection = database.connect()
+    monkeypatch.setattr(sqlite, "LARGE_WAL", 2**20)
+    taken = iter([0.3, 0.05, 0.001, 0.3])
+    clock = [0.0]
+
+    class Checkpointer:
+        passes = 0
+
+        def execute(self, sql, values=()):
+            assert sql == "PRAGMA wal_checkpoint(PASSIVE)"
+            self.passes += 1
+            clock[0] += next(taken)
+            return []
+
+        def close(self):
+            pass
+
+    checkpointer = Checkpointer()
+    monkeypatch.setattr(database, "_checkpointer", checkpointer)
+    monkeypatch.setattr(sqlite.time, "perf_counter", lambda: clock[0])
+    # A small log is moved once, and starts over by itself.
+    database.checkpoint()
+    assert checkpointer.passes == 1
+    assert not database.finish_checkpoint(connection)
+    with connection.transaction():
+        connection.execute("INSERT INTO meta VALUES ('large', ?)", ("x" * 2**21,))
+    database.checkpoint()
+    assert checkpointer.passes == 3
+    assert database.finish_checkpoint(connection)
+    assert not database.finish_checkpoint(connection)

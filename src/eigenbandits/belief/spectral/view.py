@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import linalg
-from eigenbandits.belief.ambient import AmbientView
+from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
 from eigenbandits.belief.boundary import Root
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.http.validation import validated
@@ -72,6 +73,12 @@ class Endpoint:
     errors: tuple[int, ...] = ()
     label: str = ""
     documented: bool = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive, send)
+        response = await (self.handler(request) if self.label else self.respond(request))
+        await response(scope, receive, send)
 
     async def respond(self, request: Request) -> Response:
         """Read a request, call the handler, and return the response."""

@@ -36,6 +36,7 @@ class Gateway:
         self._readers = 0
         self._connection: Connection | None = None
         self._gathered: list[Command] = []
+        self._counts: dict[int, int] = {}
 
     def policy(self, name: str) -> HostedPolicy:
         """Return a policy by its name."""
@@ -62,6 +63,8 @@ class Gateway:
                 "fewer requests in it, or fewer items."
             )
             raise Refusal(413, "batch_too_costly", message, "requests")
+        if len(sets) == 1:
+            return await self._piece(DecideCommand(hosted.id, sets, requests, self._future(), costs[0]))
         return await self._pieces(
             [
                 DecideCommand(hosted.id, sets[part], requests[part], self._future(), sum(costs[part]))
@@ -72,6 +75,8 @@ class Gateway:
     async def reward(self, hosted: HostedPolicy, rewards: list[SentReward]) -> Sequence[str | Refusal]:
         """Submit rewards; return the outcome of each."""
         costs = [hosted.seconds_per_reward] * len(rewards)
+        if len(rewards) == 1:
+            return await self._piece(RewardCommand(hosted.id, rewards, self._future(), costs[0]))
         return await self._pieces(
             [RewardCommand(hosted.id, rewards[part], self._future(), sum(costs[part])) for part in parts(costs, BUDGET)]
         )
@@ -80,12 +85,21 @@ class Gateway:
     def _future() -> asyncio.Future[Any]:
         return asyncio.get_running_loop().create_future()
 
+    async def _piece(self, command: PolicyCommand) -> list[Any]:
+        """Submit a command that is in one piece, and return its results."""
+        self._submit(command)
+        # A timer that ends the future itself costs a third of `asyncio.timeout`, which cancels the task.
+        timer = asyncio.get_running_loop().call_later(self.settings.request_timeout, _give_up, command.future)
+        try:
+            found: list[Any] = await command.future
+            return found
+        finally:
+            timer.cancel()
+
     async def _pieces(self, commands: Sequence[PolicyCommand]) -> list[Any]:
         """Submit the pieces of a command one after the other, and return their results together."""
         if len(commands) == 1:
-            self._submit(commands[0])
-            found: list[Any] = await self._wait(commands[0].future)
-            return found
+            return await self._piece(commands[0])
         results: list[Any] = []
         try:
             async with asyncio.timeout(self.settings.request_timeout):
@@ -108,8 +122,11 @@ class Gateway:
         changes = isinstance(getattr(action, "__self__", None), Administration)
         task = Task(lambda journal: action(journal, *args), changes=changes)
         self._submit(task)
-        # An upload or a deletion may take a while, during which nobody else uses the database.
-        return await self._wait(asyncio.wrap_future(task.future), 10.0)
+        try:
+            # An upload or a deletion may take a while, during which nobody else uses the database.
+            return await asyncio.wait_for(asyncio.wrap_future(task.future), 10.0 * self.settings.request_timeout)
+        except TimeoutError:
+            raise unavailable("this took too long") from None
 
     def _submit(self, command: Command) -> None:
         """Gather the commands of one turn of the event loop and hand them over together.
@@ -117,22 +134,18 @@ class Gateway:
         Otherwise the writer would start on the first of them, and share a transaction with few.
         """
         policy = 0 if isinstance(command, Task) else command.policy
-        gathered = sum(1 for one in self._gathered if not isinstance(one, Task) and one.policy == policy)
+        # By policy, as there may be very many in one turn.
+        gathered = self._counts.get(policy, 0)
         self.writer.refuse_unless_ready(policy, gathered)
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._hand_over)
         self._gathered.append(command)
+        self._counts[policy] = gathered + 1
 
     def _hand_over(self) -> None:
         self.writer.submit(*self._gathered)
         self._gathered.clear()
-
-    async def _wait(self, future: asyncio.Future[T], factor: float = 1.0) -> T:
-        try:
-            async with asyncio.timeout(factor * self.settings.request_timeout):
-                return await future
-        except TimeoutError:
-            raise unavailable("this took too long") from None
+        self._counts.clear()
 
     async def read(self, action: Callable[[Journal], T]) -> T:
         """Read from the database without the writer, one request after the other."""
@@ -165,3 +178,9 @@ class Gateway:
         """Close the connection that reads."""
         self._reader.shutdown(wait=False, cancel_futures=True)
         self._disconnect()
+
+
+def _give_up(future: asyncio.Future[Any]) -> None:
+    """End what has not ended in time; the writer leaves out commands whose future has ended."""
+    if not future.done():
+        future.set_exception(unavailable("this took too long"))

@@ -116,8 +116,9 @@ class Database(ABC):
     def checkpoint(self) -> None:  # noqa: B027 - most databases do so by themselves
         """Keep the database small and quick; may run in any thread, now and then."""
 
-    def finish_checkpoint(self, connection: Connection) -> None:  # noqa: B027 - as above
-        """Do the rest of a checkpoint, if any is left, between two transactions of the writer."""
+    def finish_checkpoint(self, connection: Connection) -> bool:
+        """Do the rest of a checkpoint between two transactions of the writer; return whether any was left."""
+        return False
 
     def shrink(self, connection: Connection) -> bool:
         """Give some of the room that deleted rows have left back; return whether there is more. May do nothing."""

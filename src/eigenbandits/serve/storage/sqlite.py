@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,8 @@ from eigenbandits.serve.storage.table import Row
 WORDS = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
 # The write-ahead log is made to start over from this size on, and cut back to it where it has grown beyond.
 LARGE_WAL = 16 * 2**20
+# A checkpoint is repeated, this often at the most, until it takes less than so many seconds.
+_PASSES, _SHORT = 10, 0.005
 # Bytes of a database of an earlier version up to which it is rewritten once, so that it can shrink from then on.
 _REWRITTEN = 256 * 2**20
 # Pages that are given back to the operating system at once.
@@ -304,20 +307,27 @@ class SqliteDatabase(Database):
         """Move the write-ahead log into the database while the writer works.
 
         The log starts over only once all of it has been moved, which under load never happens next to a writer that
-        keeps writing. So this moves most of it, and `finish_checkpoint` what was added meanwhile.
+        keeps writing. So this moves most of it, then what was added meanwhile, until that takes next to no time, and
+        `finish_checkpoint`, for which the writer waits, only the last of it.
         """
         if self._checkpointer is None:
             self._checkpointer = SqliteConnection(self.path)
         wal = self.path.with_name(self.path.name + "-wal")
         size = os.stat(wal).st_size if wal.exists() else 0  # noqa: PTH116 - follows no link either way
-        self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        for _ in range(_PASSES):
+            started = time.perf_counter()
+            self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            if size <= LARGE_WAL or time.perf_counter() - started < _SHORT:
+                break
         self._unfinished = size > LARGE_WAL
 
-    def finish_checkpoint(self, connection: Connection) -> None:
+    def finish_checkpoint(self, connection: Connection) -> bool:
         """Move the rest, while nothing is being written."""
-        if self._unfinished:
-            self._unfinished = False
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        if not self._unfinished:
+            return False
+        self._unfinished = False
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        return True
 
     def shrink(self, connection: Connection) -> bool:
         """Give some free pages back to the operating system."""

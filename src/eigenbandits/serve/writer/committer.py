@@ -181,7 +181,9 @@ class Committer:
             reject((command for batch in batches for command, _ in batch.results), unavailable(NO_STORAGE))
             return error
         try:
-            self._database.finish_checkpoint(self._journal.connection)
+            started = time.perf_counter()
+            if self._database.finish_checkpoint(self._journal.connection):
+                self._metrics.checkpoint_seconds.observe(time.perf_counter() - started)
         except StorageError as error:
             log_event("checkpoint failed", logging.WARNING, reason=str(error))
         return None

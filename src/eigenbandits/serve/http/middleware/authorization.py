@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from eigenbandits.serve.http.endpoint import ANY_KEY
 from eigenbandits.serve.keys import KeyRing
@@ -11,15 +11,13 @@ from eigenbandits.serve.keys import KeyRing
 class Authorization:
     """Lets requests pass whose key allows a scope, and the policy in the path; the caller is in `scope["caller"]`."""
 
-    def __init__(self, app: ASGIApp, keys: KeyRing, scope: str) -> None:
-        self._app = app
+    def __init__(self, keys: KeyRing, scope: str) -> None:
         self._keys = keys
         self._scope = None if scope == ANY_KEY else scope
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    def __call__(self, scope: Scope) -> None:
+        """Check one request."""
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         # Without a policy in the path: the list of policies, catalogues, keys, the status and the metrics.
         policy = scope.get("path_params", {}).get("name") if scope["path"].startswith("/v1/policies/") else None
         scope["caller"] = self._keys.check(header.decode("latin-1"), self._scope, policy)
-        await self._app(scope, receive, send)

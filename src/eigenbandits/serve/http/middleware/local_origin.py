@@ -6,7 +6,7 @@ import ipaddress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.keys import KeyRing
@@ -15,12 +15,11 @@ from eigenbandits.serve.keys import KeyRing
 class LocalOrigin:
     """While there is no key, refuses what a page of another site sends through a browser on this machine."""
 
-    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
-        self._app = app
+    def __init__(self, keys: KeyRing) -> None:
         self._keys = keys
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    def __call__(self, scope: Scope) -> None:
+        """Check one request."""
         if self._keys.open:
             for name, value in scope["headers"]:
                 # A browser names no origin when a page elsewhere embeds an address, as an image for example; but it
@@ -29,7 +28,6 @@ class LocalOrigin:
                 if embedded or (name in (b"host", b"origin") and not _is_local(value)):
                     message = "Without keys this service answers only to this machine by its own name; create a key."
                     raise Refusal(403, "not_from_here", message)
-        await self._app(scope, receive, send)
 
 
 @lru_cache(maxsize=256)

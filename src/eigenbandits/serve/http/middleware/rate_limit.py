@@ -6,7 +6,7 @@ import math
 import time
 from collections import OrderedDict
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from eigenbandits.serve.errors import Refusal
 
@@ -56,11 +56,9 @@ class TokenBuckets:
 class RateLimit:
     """Refuses requests of a key, that of `scope["caller"]`, that come faster than permitted."""
 
-    def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
-        self._app = app
+    def __init__(self, buckets: TokenBuckets) -> None:
         self._buckets = buckets
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    def __call__(self, scope: Scope) -> None:
+        """Check one request."""
         self._buckets.take(scope["caller"].key, time.monotonic())
-        await self._app(scope, receive, send)
