@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient_view import AmbientView
-from eigenbandits.belief.base import Finding, RidgeBelief
+from eigenbandits.belief.base import Finding, RidgeBelief, View
 from eigenbandits.belief.boundary import Root
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.shortlist import ShortList
