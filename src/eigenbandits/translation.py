@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.component import Component
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # One pair in this many is held out, to choose the map and to estimate what it loses.
 KEPT_OUT = 5

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient_view import AmbientView
@@ -15,6 +14,7 @@ from eigenbandits.belief.base import Finding, RidgeBelief, View
 from eigenbandits.belief.boundary import Root
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.shortlist import ShortList
+from eigenbandits.inputs import Array
 from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
@@ -22,7 +22,6 @@ from eigenbandits.theory import mixture
 from eigenbandits.theory import radius as radii
 from eigenbandits.translation import RowMap
 
-Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
 # Steps in which a half-life fades: within one, weights are off by 2^(1/8), at most nine percent.
 STEPS = 8

@@ -13,12 +13,12 @@ from eigenbandits import linalg
 from eigenbandits.belief.base import Finding, Models, Rows, View, among, walk
 from eigenbandits.belief.boundary import Root, boundary, models, posterior
 from eigenbandits.belief.shortlist import FEW_LEFT
+from eigenbandits.inputs import Array
 from eigenbandits.linalg import kernels
 
 if TYPE_CHECKING:
     from eigenbandits.belief.ambient import Ambient
 
-Array = NDArray[np.float64]
 # From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
 # fit in the cache, and reading half as much of it counts.
 MANY, FEW = 64, 8

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.translation import RowMap
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief import ellipsoids
@@ -14,11 +13,10 @@ from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Belief, Finding, Models, Rows, View, firsts, walk
 from eigenbandits.belief.projected import Projected, ProjectedView
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.translation import RowMap
-
-Array = NDArray[np.float64]
 
 
 class Both(Belief):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eigenbandits import linalg
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.compression import Compression
 from eigenbandits.subspace.base import Frame
-
-Array = NDArray[np.float64]
 
 # Directions, besides those of the mean, the intercept and the score.
 DIRECTIONS = 32

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Finding, Rows
+from eigenbandits.inputs import Array
 from eigenbandits.policy import lists
 from eigenbandits.policy.decision import Decision
 from eigenbandits.policy.layout import Layout
 from eigenbandits.policy.lists import ListDecision
 from eigenbandits.rules.base import Choice, Rule
-
-Array = NDArray[np.float64]
 
 
 class Chooser(Layout):

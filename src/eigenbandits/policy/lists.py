@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.base import View
 from eigenbandits.belief.joined import Joined
+from eigenbandits.inputs import Array
 from eigenbandits.policy.decision import Decision
 from eigenbandits.rules.base import Choice, Rule
 
-Array = NDArray[np.float64]
 Examination = str | tuple[float, ...]
 T = TypeVar("T")
 

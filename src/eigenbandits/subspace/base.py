@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg, merging
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.linalg import kernels
 from eigenbandits.merging import Replica
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
