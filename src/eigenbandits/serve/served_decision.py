@@ -41,7 +41,7 @@ class ServedDecision:
     estimate: float
     upper: float
     propensity: float | None
-    cost: float | None = None
+    cost: float | None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:

@@ -137,16 +137,17 @@ def test_responses_end_where_they_say(said, connections):
 @pytest.mark.parametrize(
     "said",
     [
-        b"SMTP ready\r\n",
+        b"SMTP ready\r\n\r\n",
+        b"nothing that ends",
         b"HTTP/1.1 200 X\r\nContent-Length: x\r\n\r\n",
         CHUNKED + b"zz\r\n",
         b"HTTP/1.1 200 X\r\n" * 9999,
     ],
-    ids=["no HTTP", "no length", "no chunk", "no end"],
+    ids=["no HTTP", "no head", "no length", "no chunk", "no end"],
 )
 def test_what_is_not_http_is_an_unavailable_service(said):
     with scripted(said) as service, pytest.raises(UnavailableError):
-        run(service.url, lambda client: client.policies(), patience=0.0)
+        run(service.url, lambda client: client.policies(), patience=0.0, timeout=1.0)
 
 
 def test_a_body_that_ends_too_soon_is_no_response():

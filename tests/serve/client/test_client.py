@@ -37,7 +37,7 @@ def refusal(status, code="x", headers=""):
 def test_actions_go_as_raw_little_endian_single_precision():
     with scripted(DECIDED) as service, Client(service.url, key="ebk_k") as client:
         made = client.decide("news", [[1.0, 0.5], [-2.0, 3.0]], request="mine")
-    assert made == ServedDecision("1-7", 1, None, 7, 0.1, 0.4, None)
+    assert made == ServedDecision("1-7", 1, None, 7, 0.1, 0.4, None, None)
     line, headers, body = service.asked[0]
     assert line == "POST /v1/policies/news/decide?dim=2&request=mine HTTP/1.1"
     assert headers["content-type"] == "application/octet-stream"

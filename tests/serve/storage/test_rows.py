@@ -18,7 +18,7 @@ from eigenbandits.serve.storage.table import Table
 def decision(number: int, **more) -> DecisionRow:
     known = {"policy": 3, "request": None, "size": 4, "decided_at": 5.5, "content": b"\x00\xff"}
     served = {"index": 2, "item": "a", "round": number, "estimate": 0.25, "upper": 1e-300, "propensity": None}
-    return DecisionRow(**known | served | more)  # type: ignore[arg-type]
+    return DecisionRow(**known | served | {"cost": 0.5} | more)  # type: ignore[arg-type]
 
 
 def test_a_decision_comes_back_as_it_was_written(place):
@@ -38,7 +38,7 @@ def test_callers_see_every_field_of_a_served_decision_and_no_other():
     names = {field.name for field in fields(ServedDecision)}
     assert set(decision(1).answer()) == names
     assert ServedDecision.of(decision(1).answer() | {"later": 1}) == ServedDecision(
-        "3-1", 2, "a", 1, 0.25, 1e-300, None
+        "3-1", 2, "a", 1, 0.25, 1e-300, None, 0.5
     )
     schema = decision_models.DecidedBatch.model_json_schema()["$defs"]["ServedDecision"]
     assert set(schema["properties"]) == set(schema["required"]) == names

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import ssl
 from collections import deque
 from contextlib import suppress
-from http.client import HTTPException, parse_headers
+from http.client import HTTPException
 
 from eigenbandits.serve.client.exchange import FAILURES, Attempts, Request, Response, Service
 
-# The longest line of a response, and all of its headers together.
+# The longest line of a response, or all of its headers together.
 _LIMIT = 2**16
 
 
@@ -33,26 +32,27 @@ class Connection:
         """Send a request; return the response, and whether the connection can be used again."""
         # Sent while the response is waited for: a body that is too large is refused before all of it has arrived.
         self._writer.write(head + content)
-        while True:
-            line = await self._reader.readline()
-            if not line:
-                raise ConnectionResetError("the connection was closed without a response")
-            version, status = _status(line)
-            found = parse_headers(io.BytesIO(await self._headers()))
-            if status >= 200:  # those below are followed by the response itself
-                break
-        headers = {name.lower(): value for name, value in found.items()}
+        version, status, headers = await self._head()
+        while status < 200:  # followed by the response itself
+            version, status, headers = await self._head()
         body, whole = await self._body(status, headers)
         closing = "close" in headers.get("connection", "").lower() or version != "HTTP/1.1"
         return Response(status, headers, body), whole and not closing
 
-    async def _headers(self) -> bytes:
-        lines = []
-        while (line := await self._reader.readline()) not in (b"\r\n", b"\n"):
-            lines.append(line)
-            if not line or sum(map(len, lines)) > _LIMIT:
-                raise HTTPException("the headers of the response have no end")
-        return b"".join(lines) + b"\r\n"
+    async def _head(self) -> tuple[str, int, dict[str, str]]:
+        """Return version, status and headers of a response."""
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:
+            raise ConnectionResetError("the connection was closed without a response") from error
+        except asyncio.LimitOverrunError as error:
+            raise HTTPException("the headers of the response have no end") from error
+        first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+        parts = first.split(None, 2)
+        if len(parts) < 2 or not parts[0].startswith("HTTP/") or not parts[1].isdecimal():
+            raise HTTPException(f"the response begins with {first[:60]!r}, which is not HTTP")
+        pairs = (line.partition(":") for line in lines)
+        return parts[0], int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}
 
     async def _body(self, status: int, headers: dict[str, str]) -> tuple[bytes, bool]:
         """Return the body, and whether it has ended before the connection."""
@@ -63,15 +63,12 @@ class Connection:
             while size := int((await self._reader.readline()).partition(b";")[0], 16):
                 parts.append(await self._reader.readexactly(size))
                 await self._reader.readline()
-            await self._headers_after_chunks()
+            while (await self._reader.readline()).strip():  # headers may follow
+                pass
             return b"".join(parts), True
         if "content-length" in headers:
             return await self._reader.readexactly(int(headers["content-length"])), True
         return await self._reader.read(), False
-
-    async def _headers_after_chunks(self) -> None:
-        while (await self._reader.readline()).strip():
-            pass
 
     def close(self) -> None:
         """Close it, without waiting for the other side."""
@@ -130,10 +127,3 @@ class AsyncTransport:
         """Close the connections that are not in use."""
         while self._idle:
             self._idle.pop().close()
-
-
-def _status(line: bytes) -> tuple[str, int]:
-    parts = line.decode("latin-1").split(None, 2)
-    if len(parts) < 2 or not parts[0].startswith("HTTP/") or not parts[1].isdecimal():
-        raise HTTPException(f"the response begins with {line[:60]!r}, which is not HTTP")
-    return parts[0], int(parts[1])

@@ -40,6 +40,11 @@ def catalogue_path(name: str) -> str:
     return f"/v1/catalogues/{quote(name, safe='')}"
 
 
+def request_id(given: str | None) -> str:
+    """Return the id of a request, which is a new one unless the caller has one."""
+    return given or secrets.token_hex(16)
+
+
 def decision_id(decision: str | ServedDecision) -> str:
     """Return the id of a decision, given the decision or the id."""
     found = decision.decision if isinstance(decision, ServedDecision) else decision
@@ -70,7 +75,7 @@ def decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
     given = {name: value for name, value in offer.items() if value is not None}
     for name in given.keys() - Offer.__annotations__.keys():
         raise TypeError(f"there is no argument {name!r}; expected some of {', '.join(Offer.__annotations__)}.")
-    body: Body = {"request": given.get("request") or secrets.token_hex(16)}
+    body: Body = {"request": request_id(given.get("request"))}
     if actions is not None:
         if "query" in given or "items" in given:
             raise ValueError("both actions and query or items were given; give one or the other.")

@@ -15,6 +15,7 @@ from eigenbandits.serve.client.bodies import (
     decide_body,
     decision_id,
     policy_path,
+    request_id,
 )
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
@@ -55,13 +56,12 @@ class Calls(PolicyCalls):
             that a lost response does not lead to a second decision.
         """
         path = policy_path(policy) + "/decide"
-        body = decide_body(actions, offer)
-        if body.keys() == {"actions", "dim", "request"}:
-            # The vectors as they are, without the detour over text.
-            content = as_float32(actions, 2, "actions").tobytes()  # type: ignore[arg-type]
-            asked = {"dim": body["dim"], "request": body["request"]}
-            return ServedDecision.of((yield from send(Request("POST", path, content, asked))))
-        return ServedDecision.of((yield from ask("POST", path, body)))
+        if actions is None or {name for name, value in offer.items() if value is not None} - {"request"}:
+            return ServedDecision.of((yield from ask("POST", path, decide_body(actions, offer))))
+        # The vectors as they are, without the detour over text.
+        array = as_float32(actions, 2, "actions")
+        asked = {"dim": array.shape[1], "request": request_id(offer.get("request"))}
+        return ServedDecision.of((yield from send(Request("POST", path, array.tobytes(), asked))))
 
     @Call
     def decide_list(
