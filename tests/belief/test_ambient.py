@@ -171,7 +171,7 @@ def test_what_was_learned_is_known_however_small_the_ridge(scale):
             np.testing.assert_allclose(view.estimates(), actions[:count] @ theta, rtol=1e-3, atol=1e-3)
             past = actions[:count] / scale
             squares = np.einsum("ij,ji->i", past, np.linalg.solve(past.T @ past, past.T))
-            found = (view.uppers() - view.estimates()) / view.omega
+            found = (view.uppers() - view.estimates()) / belief.omega()
             np.testing.assert_allclose(found, np.sqrt(squares), rtol=1e-2)
 
 
