@@ -291,8 +291,8 @@ def test_stretches_of_decisions_cost_at_most_two_horizons_more_than_their_budget
     over = np.cumsum([0.0, *(np.array(paid) - 0.5)])
     most = float((over[:, None] - over[None, :])[np.tril_indices(len(over))].max())
     allowed = 2 * 5 * 0.5
-    # What is not strict saves for the 6.0, half of it before and half of it after.
-    assert most <= (allowed if strict else 6.0 + 3.0) + 1e-9
+    # What is not strict may save for the 6.0, and be in debt by twice as much.
+    assert most <= (allowed if strict else 6.0 + 12.0) + 1e-9
     assert most > 0.5 * allowed
     assert max(paid) <= allowed or not strict
 

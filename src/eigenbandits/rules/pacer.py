@@ -42,10 +42,11 @@ class Pacer(Component):
     expensive step should be paid back by skipping the next one like it, not by giving up cheap ones. So the horizon is
     at least twice the largest step that the budget buys.
 
-    An action may cost at most `horizon` budgets, minus the debt, but one budget in any case; or, if half of its cost
-    has been saved, more than that. Credit is at most `horizon` budgets. So credit stays within ±`horizon` budgets, and
-    n decisions in a row cost at most n + 2 · `horizon` budgets, whatever the price, if costs are as predicted and the
-    cheapest action costs at most the budget. Where actions cost more than 2 · `horizon` budgets, see `strict`.
+    Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt at
+    most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets. So it
+    stays within ±`horizon` budgets, and n decisions in a row cost at most n + 2 · `horizon` budgets, if costs are as
+    predicted, no step costs more than half of `horizon` budgets and the cheapest action at most one; otherwise see
+    `strict`.
 
     Parameters
     ----------
@@ -54,8 +55,9 @@ class Pacer(Component):
     horizon
         Decisions within which the spend returns to the budget.
     strict
-        Whether an action that costs more than 2 · `horizon` budgets is never chosen, unless it is the cheapest. If not,
-        credit may grow to the cost of the most expensive action, so that it can be saved for.
+        Whether credit is kept within ±`horizon` budgets even where steps cost more: an action that costs more than
+        2 · `horizon` budgets is then never chosen, unless it is the cheapest. If not, credit may grow to the cost of
+        the most expensive action, so that it can be saved for, and debt to twice the largest step.
 
     References
     ----------
@@ -98,8 +100,11 @@ class Pacer(Component):
     @property
     def affordable(self) -> float:
         """The most that an action may cost now, unless it is the cheapest."""
-        unit = self.horizon * self.budget
-        return max(unit, 2.0 * self.credit) if self.credit >= 0.0 else max(unit + self.credit, self.budget)
+        if self.credit >= 0.0:
+            return max(self.horizon * self.budget, 2.0 * self.credit)
+        # The debt that a large step has left is no reason to refuse small ones, unless it is to be kept small.
+        most = self.horizon * self.budget if self.strict else self.unit
+        return max(most + self.credit, self.budget)
 
     @property
     def ceiling(self) -> float:

@@ -21,6 +21,7 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.data import read, write
+from eigenbandits.lab.studies.router.report import paired
 from eigenbandits.policy import Decision
 from eigenbandits.wrappers.budgeted import Budgeted
 
@@ -257,12 +258,12 @@ def summarize(results: Results) -> list[dict[str, Any]]:
             "quality": float(quality[ours].mean()),
         }
         if peer is not None:
-            ahead = quality[ours] - quality[peer]
+            ahead, half = paired(quality[ours], quality[peer])
             row |= {
                 "peer_spent": float(spent[peer].mean()),
                 "peer_quality": float(quality[peer].mean()),
-                "ahead": float(ahead.mean()),
-                "half": 1.96 * float(ahead.std(ddof=1)) / len(ahead) ** 0.5 if len(ahead) > 1 else float("nan"),
+                "ahead": ahead,
+                "half": half,
             }
         rows.append(row)
     return rows
