@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -129,6 +130,35 @@ def compare(
     return aligned(head, body)
 
 
+def compare_fixed(
+    sources: Sequence[Path], policy: str, connections: int, pairs: int, repeats: int, world: World
+) -> str:
+    """Return the table for a given number of pairs, after as many others: the younger a policy, the more it costs."""
+    body = []
+    for repeat in range(repeats):
+        for source in sources[:: 1 if repeat % 2 == 0 else -1]:
+            with (
+                tempfile.TemporaryDirectory() as place,
+                patch.dict(os.environ, PYTHONPATH=str(source.resolve())),
+                service(Path(place) / "data") as running,
+            ):
+                algorithm, parameters = POLICIES[policy]
+                prepare(running.url, world, parameters, algorithm)
+                for seed in (0, 1):
+                    record = Record()
+                    traffic, until = Traffic(world, record, seed=seed), partial(_reached, record, pairs)
+                    phase = measure("pairs", running, record, [traffic.pairs(until) for _ in range(connections)])
+                row = phase.rows()
+                p99 = max(row["decide_p99_ms"], row["reward_p99_ms"])
+                numbers = [f"{row['server_cpu_us']:,.0f}", f"{row['per_second']:,.0f}", f"{p99:.1f}"]
+                body.append([str(source), str(repeat + 1), *numbers])
+    return aligned(["version", "repeat", "µs of processor", "pairs per second", "p99, ms"], sorted(body))
+
+
+def _reached(record: Record, pairs: int) -> bool:
+    return record.pairs >= pairs
+
+
 def main() -> None:
     """Compare, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -138,11 +168,16 @@ def main() -> None:
     parser.add_argument("--arms", type=int, default=100, help="K, the items named in each request")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each measurement")
+    parser.add_argument("--pairs", type=int, help="a number of pairs in place of seconds, at the first of connections")
     parser.add_argument("--repeats", type=int, default=3, help="of which the median is shown")
     asked = parser.parse_args()
     world = World(asked.dim, asked.arms)
     head = f"{asked.policy}, d = {asked.dim}, K = {asked.arms} of {world.items:,} items, SQLite"
     print(f"{head}, client and service on {machine()}.\n")
+    if asked.pairs:
+        count = asked.connections[0]
+        print(compare_fixed(asked.sources, asked.policy, count, asked.pairs, asked.repeats, world))
+        return
     print(compare(asked.sources, asked.policy, asked.connections, asked.seconds, asked.repeats, world))
 
 
