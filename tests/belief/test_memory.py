@@ -9,6 +9,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.belief.ambient import STEPS
 from eigenbandits.belief.memories import HALF_LIVES, PRIOR, Memories
+from eigenbandits.belief.spectral.prior import SHAPES
 from eigenbandits.lab.studies.drift import DriftingTaste, PermutedLabels
 from eigenbandits.policy.files import from_bytes, to_bytes
 
@@ -129,6 +130,25 @@ def test_a_shorter_memory_that_agrees_with_every_choice_does_not_take_the_lead()
         leads[other] = belief.leader
     assert leads[0.0] == 0
     assert leads[1.0] > 0
+
+
+def test_a_reward_at_its_bound_is_no_drop():
+    """The leader expects 1.5 where 1 is the most that ever comes: that is no evidence against it."""
+    belief = Memories(eb.belief.Spectral())
+    belief.start(1)
+    for member in belief.members:
+        assert isinstance(member, eb.belief.Spectral)
+        for reward in (0.0, 1.0, 1.0):
+            member.bounds.note(reward)
+        member.center = np.full(1, 1.5)
+        member.noise = 0.1
+    forecast = np.append(np.zeros(len(HALF_LIVES) * (2 * len(SHAPES) + 1)), np.ones(len(HALF_LIVES)))
+    belief.learn(np.ones(1), 1.0, forecast)
+    assert belief.drops.tolist() == [0.0] * len(HALF_LIVES)
+    for member in belief.members:
+        member.center = np.full(1, 1.5)
+    belief.learn(np.ones(1), 0.5, forecast)
+    assert belief.drops.min() > 1.0
 
 
 def test_auto_is_nearly_as_good_as_no_memory_without_a_change_and_far_better_after_one():

@@ -208,6 +208,10 @@ class Ambient(RidgeBelief):
         """Return what the next reward of a lifted action x is expected to be, and xᵀZ⁻¹x."""
         return linalg.dot(action, self.center), max(linalg.dot(action, self.inverse.times(action)), 0.0)
 
+    def uncensored(self, reward: float, expected: float) -> float:
+        """Return the reward, or what was expected where the reward is no evidence against that."""
+        return reward
+
     def noise_variance(self) -> float:
         """Return R² or, where no noise was given, the variance of the rewards around the estimate."""
         if self.noise:

@@ -110,11 +110,13 @@ class Memories(Belief):
                 parts = list(said.reshape(len(members), -1))
         predictions = [member.predict(action) for member in members]
         variance = max(member.noise_variance() for member in members)
+        # A reward at a bound is not below what was expected beyond it.
+        seen = members[self.leader].uncensored(reward, predictions[self.leader][0])
         for member, part in zip(members, parts, strict=True):
             member.learn(action, reward, part)
         self.learned += 1
         self.weights = self._weighed(predictions, reward, variance)
-        self._lead(predictions[self.leader], reward, variance, other)
+        self._lead(predictions[self.leader], seen, variance, other)
 
     def _lead(self, prediction: tuple[float, float], reward: float, variance: float, other: Array) -> None:
         """Let a longer memory lead once it is likelier, and a shorter one if it knows better; see the class."""

@@ -52,8 +52,6 @@ MANY_DIMENSIONS = 512
 # takes grows with the cube of the size. In fewer dimensions, the sample is used while rewards number less than half of
 # them, because that is faster.
 SAMPLE = 512
-# A forecast: the estimate, and each member's M and a.
-_FORECAST = (2 * len(SHAPES) + 1,)
 
 
 class Spectral(Ambient):
@@ -99,10 +97,8 @@ class Spectral(Ambient):
         self.members: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
         self.ratios: Array = np.zeros(0)
-        # The number of rewards at which the prior is fitted next.
-        self.due = 0
-        # Their number at the last fit, and how much they have surprised since.
-        self.fitted = 0
+        # The number of rewards at the next fit of the prior and at the last, and how much they have surprised since.
+        self.due = self.fitted = 0
         self.surprise = 0.0
         # Rewards are summed less the first of them, so that a common offset costs no digits.
         self.origin: float | None = None
@@ -232,9 +228,13 @@ class Spectral(Ambient):
         self.sample.add_many(actions, values - self.origin)
         self.prior.add_many(made, values, self.origin)
 
+    def uncensored(self, reward: float, expected: float) -> float:
+        """Return the reward, or what was expected where that lies beyond a bound that the reward is at."""
+        return self.bounds.uncensored(reward, expected)
+
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the numbers of this family of priors."""
-        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == _FORECAST)
+        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == (2 * len(SHAPES) + 1,))
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
