@@ -110,13 +110,18 @@ def test_few_directions_leave_the_choice_to_exact_values(kind, dtype):
     """The choice is the argmax of exact values over all rows, and the compression has ruled most of them out."""
     rng = np.random.default_rng(5)
     # With an error of 1 the projected set says nothing, and the ambient one decides alone.
-    told = {"noise": 0.3, "rank": 12, "projection_error": 1.0} if kind is eb.PSLB else {}
-    policy = kind(dtype=dtype, seed=0, **told)
+    known = {"noise": 0.3, "rank": 12, "projection_error": 1.0} if kind is eb.PSLB else {}
+    policy = kind(dtype=dtype, seed=0, **known)
     belief = getattr(policy.belief, "ambient", policy.belief)
     theta = rng.standard_normal(300)
     compressed, left = 0, []
     report = belief.short_list.report
-    belief.short_list.report = lambda few, count: (left.append(few / count), report(few, count))
+
+    def recorded(few, count):
+        left.append(few / count)
+        report(few, count)
+
+    belief.short_list.report = recorded
     for actions in low_rank_sets(rng, 250):
         # The best row comes three times.
         actions[[7, 50, 93]] = actions[int((actions @ theta).argmax())]

@@ -156,7 +156,7 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
 
     checkpointer = Checkpointer()
     monkeypatch.setattr(database, "_checkpointer", checkpointer)
-    monkeypatch.setattr(sqlite.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr("eigenbandits.serve.storage.sqlite.time.perf_counter", lambda: clock[0])
     # A small log is moved once, and starts over by itself.
     database.checkpoint()
     assert checkpointer.passes == 1
