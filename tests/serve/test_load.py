@@ -184,10 +184,10 @@ def test_every_pair_that_the_client_counts_is_in_the_service(running):
 def test_the_verdict_asks_both_of_the_same_phase():
     fast = {"phase": "pairs, 32 connections", "per_second": 2000.0, "decide_p99_ms": 30.0, "reward_p99_ms": 5.0}
     prompt = {"phase": "pairs, 8 connections", "per_second": 900.0, "decide_p99_ms": 3.0, "reward_p99_ms": 5.0}
-    good = {"phase": "pairs, 16 connections", "per_second": 1100.0, "decide_p99_ms": 9.0, "reward_p99_ms": 15.0}
+    good = {"phase": "pairs, 16 connections", "per_second": 1600.0, "decide_p99_ms": 9.0, "reward_p99_ms": 15.0}
     assert load.verdict([fast, prompt]).startswith("Target missed")
     assert load.verdict([fast, prompt, good]).startswith("Target met")
-    assert "1,100 pairs per second with a p99 of 15.0 ms" in load.verdict([fast, prompt, good])
+    assert "1,600 pairs per second with a p99 of 15.0 ms" in load.verdict([fast, prompt, good])
 
 
 def test_of_some_repeats_the_middle_one_is_shown():
