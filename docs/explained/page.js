@@ -1,9 +1,8 @@
-// The page: knobs, the round, four pictures and a table; all numbers come from policies.js and recorded.js.
+// The page: knobs, the round, four pictures and a table; all numbers come from the other scripts.
 (function () {
   "use strict";
-  const { DIM, ROUNDS, KNOBS, SEEDS, problem, play, name, readChoices, readErrors, dot, norm, outside, times } =
-    window.eigenbandits;
-  const { quadratic, distance } = window.eigenbandits;
+  const { DIM, ROUNDS, KNOBS, SHAPES, EigenUCB, PSLB, OFUL, problem, play, distance } = globalThis.eigenbandits;
+  const { dot, norm, times, largest, upperAmbient, upperProjected } = globalThis.eigenbandits;
   const WORDS = {
     rank: ["Hidden directions", (value) => `${value} of ${DIM}`],
     perturbation: ["Perturbation", (value) => `${value} parts to 1`],
@@ -15,8 +14,17 @@
     ["PSLB", "pslb", "noise and rank", "□"],
     ["OFUL", "oful", "noise", "△"],
   ];
+  // The shapes of EigenUCB's prior.
+  const IN_WORDS = {
+    0: "that ignores the spectrum",
+    1: "that follows the spectrum",
+    2: "that follows the square of the spectrum",
+    4: "that follows the fourth power of the spectrum",
+    8: "that is almost confined to the first direction",
+    cut: "that is confined to the directions that stand out",
+  };
   const settings = { rank: 2, perturbation: 3, arms: 10, noise: 0.5 };
-  let seed = SEEDS[0];
+  let seed = 1000;
   let t = 1;
   let timer = null;
   let run = null;
@@ -24,13 +32,12 @@
 
   function start() {
     const world = problem(settings, seed);
-    const [ours, paper, errors] = window.recorded[name(settings, seed)];
-    const bounds = readErrors(errors);
     const steps = {
-      EigenUCB: play("EigenUCB", world.rounds, settings, null, readChoices(ours)),
-      PSLB: play("PSLB", world.rounds, settings, bounds, readChoices(paper)),
-      OFUL: play("OFUL", world.rounds, settings, null, null),
+      EigenUCB: play(new EigenUCB(DIM), world.rounds),
+      PSLB: play(new PSLB(DIM, settings.noise, settings.rank), world.rounds),
+      OFUL: play(new OFUL(DIM, settings.noise), world.rounds),
     };
+    const bounds = steps.PSLB.map((step) => step.error);
     const truth = steps.PSLB.map((step) => distance(world.inside, step.directions));
     run = { world, steps, bounds, truth, plane: world.basis.slice(0, 2) };
     // Of later rounds the pictures must fit as well.
@@ -92,7 +99,7 @@
         if (Math.hypot(x, y) > 0.15) to.add("path", { class: "truth", d: path([wing(0.45), tip, wing(-0.45)], false) });
       }
     }
-    const best = now.values.indexOf(Math.max(...now.values));
+    const best = largest(now.values);
     const [bx, by] = at(times(run.plane, now.actions[best]));
     cross(to, bx, by, 5, "truth");
     POLICIES.forEach(([policy, kind], i) => {
@@ -135,19 +142,8 @@
 
   function drawSets() {
     const step = run.steps.PSLB[t - 1];
-    const whole = outline((u) => {
-      const x = lift(u);
-      return dot(x, step.ambient.center) + step.ambient.radius * Math.sqrt(quadratic(step.ambient.inverse, x));
-    });
-    let part = null;
-    if (step.projected) {
-      const set = step.projected;
-      part = outline((u) => {
-        const x = lift(u);
-        const z = times(set.directions, x);
-        return dot(z, set.center) + set.radius * Math.sqrt(quadratic(set.inverse, z)) + set.error * norm(outside(set.directions, x));
-      });
-    }
+    const whole = outline((u) => upperAmbient(step.ambient, lift(u)));
+    const part = step.projected && outline((u) => upperProjected(step.projected, lift(u)));
     const to = canvas("sets", part ? "Two overlapping confidence sets around θ*" : "One confidence set; the subspace is not known yet");
     const theta = times(run.plane, run.world.theta);
     // Zoomed in as the smaller set shrinks.
@@ -209,7 +205,13 @@
     const [least, most] = [regret(order[0]).toFixed(1), regret(order[2]).toFixed(1)];
     const lost =
       least === most ? `So far all three have lost ${least}.` : `So far ${order[0]} has lost least, ${least}; ${order[2]} has lost ${most}.`;
-    find("story").textContent = `${subspace} ${lost}`;
+    const { noise, weights } = run.steps.EigenUCB[t - 1];
+    const leading = largest(weights);
+    const learned =
+      t < 4
+        ? ""
+        : `EigenUCB puts the noise at ${noise.toFixed(2)} and has most trust (${Math.round(100 * weights[leading])} %) in a prior ${IN_WORDS[SHAPES[leading].name]}.`;
+    find("story").textContent = `${subspace} ${learned} ${lost}`;
     const best = Math.max(...now.values);
     find("table").replaceChildren(
       ...POLICIES.map(([policy, , given, sign]) => {
@@ -271,9 +273,9 @@
     find("knobs").appendChild(place);
   }
   find("who").replaceChildren(
-    ...POLICIES.map(([policy, , , sign]) => {
+    ...POLICIES.map(([policy, kind, , sign]) => {
       const made = document.createElement("span");
-      made.className = "key mark";
+      made.className = `key mark ${kind}`;
       made.textContent = `${sign} ${policy}`;
       return made;
     }),
@@ -289,7 +291,7 @@
     forward();
   });
   find("again").addEventListener("click", () => {
-    seed = SEEDS[(SEEDS.indexOf(seed) + 1) % SEEDS.length];
+    seed += 1;
     start();
     show();
   });

@@ -39,7 +39,7 @@ def test_a_hop_is_a_name_in_the_code(hop):
 
 
 def test_every_folder_of_the_import_rules_has_its_row():
-    table = PAGE.read_text(encoding="utf-8").split("## Rooms")[1].split("## A decision")[0]
+    table = "\n".join(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|"))
     for name in ALLOWED:
         if KNOWN.get(f"eigenbandits.{name}", PAGE).name == "__init__.py":
             assert f"`{name}`" in table or f"`{name.replace('.', '/')}/`" in table, name
