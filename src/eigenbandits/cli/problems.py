@@ -41,7 +41,7 @@ def command(
     need("digits", "sklearn", what="This study")
     from eigenbandits.lab.studies.problems import catalogue, study
     from eigenbandits.lab.studies.problems.policies import available_policies
-    from eigenbandits.lab.studies.problems.table import Table
+    from eigenbandits.lab.studies.problems.table import RegretTable
 
     with options.failures(LabError):
         found = catalogue.available_problems(data, options.names(problems))
@@ -50,6 +50,6 @@ def command(
     for names, reason in skipped.items():
         typer.echo(f"Skipped {names}: {reason}", err=True)
     results = run(study.experiment(candidates, found.environments, seeds, rounds, first_seed), out)
-    table = Table.of(results, candidates, rounds)
+    table = RegretTable.of(results, candidates, rounds)
     typer.echo(table.text())
     wrote(study.write(table, out, candidates, skipped))

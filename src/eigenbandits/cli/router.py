@@ -50,10 +50,13 @@ def study(
     ] = None,
     scenarios: Annotated[
         list[str] | None,
-        typer.Option(help="pacing, price, degraded, arrival, bad-arrival, pairs, times; all by default."),
+        typer.Option(help="pacing, budgets, price, degraded, arrival, bad-arrival, pairs, times; all by default."),
     ] = None,
     peer: Annotated[bool, typer.Option("--peer", help="Run ParetoBandit too; it must be installed.")] = False,
     seeds: options.Seeds = 20,
+    first_seed: Annotated[
+        int | None, typer.Option(help="The first seed; ParetoBandit's own by default.", min=0)
+    ] = None,
     out: options.Out = Path("results/router"),
 ) -> None:
     """Measure the router on judged and priced answers (`router/` in the folder of the data), against ParetoBandit."""
@@ -75,7 +78,7 @@ def study(
             if name == "pairs" and "pairs_vectors" not in arrays:
                 typer.echo("pairs: skipped, as problems/route_routellm.npz is not in the folder of the data.\n")
                 continue
-            results = run(router.experiment(file, name, seeds, peer), out / name)
+            results = run(router.experiment(file, name, seeds, peer, first_seed), out / name)
             typer.echo(router.report(name, results, arrays) + "\n")
 
 

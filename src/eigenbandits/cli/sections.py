@@ -37,7 +37,6 @@ SECTIONS = {
         "scorer": "Policies that start from an existing scorer.",
         "translate": "What a policy keeps when its encoder is replaced.",
         "guarded": "How often a guarded policy breaks its promise.",
-        "budgets": "Spend and quality under a budget.",
         "offpolicy": "Off-policy intervals, and the cost of random choices.",
         "belief-age": "Regret by the age of the belief that decides.",
         "coverage": "How often the truth leaves each confidence set.",

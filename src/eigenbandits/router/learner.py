@@ -19,10 +19,12 @@ from eigenbandits.wrappers.budgeted import Budgeted
 
 Array = NDArray[np.float64]
 
-# With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon.
+# With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon:
+# it is 0.001 to 0.002 better where nothing changes and 0.015 worse after a silent change, 4 the other way round
+# (`eigenbandits router calibrate width`).
 WIDTH = 2.0
-# Half-life of answers: what has not been tried for long is worth trying again. Judgment, not calibrated: after some
-# thousands of requests little should be left of an answer, and hundreds are needed to tell good models apart.
+# Half-life of answers: what has not been tried for long is worth trying again. A quarter of it costs up to 0.006 where
+# nothing changes, four times as much 0.013 after a silent change (`eigenbandits router calibrate memory`).
 MEMORY = 1024.0
 # The part of the budget that is held back, and decisions in which the spend returns to it: n requests in a row cost at
 # most (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, which for 2,000 of them or more is at

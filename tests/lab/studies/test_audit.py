@@ -19,9 +19,9 @@ from eigenbandits.lab.studies.audit.simulation import (
     OFUL_FITTING,
     OFUL_ONE,
     SIGNAL,
-    Comparison,
     Loss,
     SimulatedInstance,
+    SimulatedRegret,
 )
 from eigenbandits.lab.studies.audit.spectrum import eigengap, entropy_rank, participation_ratio
 from eigenbandits.lab.studies.audit.vectors import Vectors
@@ -90,7 +90,7 @@ def lost(*regrets, error=0.0):
     """A table with these regrets, in one place."""
     names = (EIGEN, OFUL_ONE, OFUL_FITTING)
     losses = tuple(Loss(name, ((regret, error),)) for name, regret in zip(names, regrets, strict=True))
-    return Comparison(("anywhere",), losses, (100.0,))
+    return SimulatedRegret(("anywhere",), losses, (100.0,))
 
 
 @pytest.mark.parametrize("regrets", list(itertools.permutations((10.0, 20.0, 30.0))))
@@ -128,7 +128,7 @@ def test_an_advantage_within_chance_is_said_to_be_one():
 
 def test_over_several_places_the_mean_decides():
     places = {EIGEN: ((5.0, 3.0), (30.0, 4.0)), OFUL_ONE: ((20.0, 0.0), (20.0, 0.0))}
-    table = Comparison(("here", "there"), tuple(Loss(name, lost) for name, lost in places.items()), (60.0, 80.0))
+    table = SimulatedRegret(("here", "there"), tuple(Loss(name, lost) for name, lost in places.items()), (60.0, 80.0))
     assert table.losses[0].overall == (17.5, 2.5)  # √(3² + 4²) / 2
     assert table.best.policy == EIGEN
     headers, rows = text.regret_table(table)

@@ -32,7 +32,7 @@ from eigenbandits.lab.studies.problems.environments import (
     ShippedTable,
 )
 from eigenbandits.lab.studies.problems.peers import EXPLORATIONS, VowpalWabbit
-from eigenbandits.lab.studies.problems.table import Table
+from eigenbandits.lab.studies.problems.table import RegretTable
 
 SHARED = Path(os.environ.get("EIGENBANDITS_DATA") or "nowhere") / "problems"
 # K, where it is always the same, and d.
@@ -223,7 +223,7 @@ def test_problems_in_the_folder_are_available_and_others_have_a_reason(tmp_path,
 
 
 # Three policies, of which the last was tuned, on two problems, with two seeds; 10 rounds.
-TINY = Table(
+TINY = RegretTable(
     ["a", "b", "c"],
     ["one", "two"],
     [False, False, True],
@@ -250,7 +250,7 @@ def test_ratios_by_hand():
 
 def test_within_five_percent_counts_as_near():
     close = np.array([[[100.0]], [[104.9]], [[105.1]]])
-    table = Table(["a", "b", "c"], ["one"], [False] * 3, close, rounds=1000)
+    table = RegretTable(["a", "b", "c"], ["one"], [False] * 3, close, rounds=1000)
     assert [standing.near for standing in table.standings()] == [1, 1, 0]
 
 

@@ -62,7 +62,7 @@ def openml(monkeypatch):
                     text = text.replace(home, server.address())
                 monkeypatch.setattr(_openml, name, text)
         assert found
-        monkeypatch.setattr(fetch, "TABLES", {"letter": fetch.Table(7, 4, 2)})
+        monkeypatch.setattr(fetch, "TABLES", {"letter": fetch.ExpectedTable(7, 4, 2)})
         yield server
 
 
@@ -86,7 +86,7 @@ def test_a_table_comes_from_openml_one_hot_and_standardized(openml, tmp_path):
 
 
 def test_what_came_damaged_or_is_something_else_is_refused_and_leaves_nothing(openml, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetch, "TABLES", {"letter": fetch.Table(7, 20_000, 26)})
+    monkeypatch.setattr(fetch, "TABLES", {"letter": fetch.ExpectedTable(7, 20_000, 26)})
     with pytest.raises(DataError, match="letter has 4 rows of 2 classes; expected 20,000 of 26"):
         fetch.fetch("letter", tmp_path, lambda line: None)
     openml.content["/data/v1/download/70"] = ARFF.replace("6", "7").encode()

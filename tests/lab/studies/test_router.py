@@ -33,7 +33,7 @@ def file(tmp_path, monkeypatch):
                 model: {"reward": (0.2, 0.6, 0.9, 0.8)[place], "cost": (1e-5, 1e-4, 1e-3, 2e-4)[place]}
                 for place, model in enumerate(models)
             }
-            lines.append(json.dumps({"prompt": f"{split} {number}", "arms": arms}))
+            lines.append(json.dumps({"prompt": f"{split}\u2028{number}", "arms": arms}, ensure_ascii=False))
         (tmp_path / "router" / f"{split}.jsonl").write_text("\n".join(lines))
         vectors[split] = rng.standard_normal((size, 6))
     np.savez(tmp_path / "vectors.npz", **vectors)  # type: ignore[arg-type]
@@ -61,14 +61,17 @@ def test_the_order_is_that_of_the_seed(file):
     assert np.array_equal([one.vector for one in found], np.array(expected, dtype=np.float64))
 
 
-@pytest.mark.parametrize("scenario", ["pacing", "degraded", "arrival"])
+@pytest.mark.parametrize("scenario", ["pacing", "budgets", "degraded", "arrival"])
 def test_it_runs_and_reports(file, tmp_path, scenario):
     results = router.experiment(file, scenario, seeds=2).run(tmp_path / scenario)
     text = router.report(scenario, results, router.read(str(file)))
     assert f"{scenario}, 2 seeds" in text
     quality = results.final("quality_1")
     assert 0.2 - 1e-9 <= quality.min() <= quality.max() <= 0.9
-    if scenario == "pacing":  # the cheapest budget buys the cheapest model, the dearest nearly always the best
+    if scenario in (
+        "pacing",
+        "budgets",
+    ):  # the cheapest budget buys the cheapest model, the dearest nearly always the best
         assert quality[0].max() < 0.3
         assert quality[-1].min() > 0.7
 

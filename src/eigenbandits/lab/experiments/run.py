@@ -17,7 +17,7 @@ from eigenbandits.inputs import Array, whole
 from eigenbandits.policy import Diagnostics
 
 
-class Learner(Protocol):
+class PolicyLike(Protocol):
     """What `run` needs from a policy.
 
     A policy that must know the truth (an oracle) also has ``reveal(instance)``, which is called before the first round.
@@ -81,7 +81,7 @@ class Trace:
 
 
 def run(
-    policy: Learner,
+    policy: PolicyLike,
     environment: Environment | Instance,
     rounds: int,
     seed: int = 0,

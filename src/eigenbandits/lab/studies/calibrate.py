@@ -14,6 +14,7 @@ import numpy as np
 
 from eigenbandits.algorithms import EigenUCB
 from eigenbandits.environments import Digits, LowRank
+from eigenbandits.features import Bilinear
 from eigenbandits.lab.errors import unknown
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
@@ -122,6 +123,43 @@ def recognized(seeds: range) -> dict[str, float]:
     return found
 
 
+def scored(seeds: range) -> dict[str, float]:
+    """Return the lead over a scorer, in points: early, late, on queries asked again, and on those never asked.
+
+    Queries of 32 dimensions belong to one of 12 labels, whose vectors they are near; the scorer is the inner product
+    with descriptions of the labels that are partly wrong. 200 queries are asked ten times each in one stream, which
+    shows what repetitions teach, and each query once in another.
+    """
+    early, late, again, unseen = [], [], [], []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        labels = rng.standard_normal((12, 32))
+        described = labels + 1.2 * rng.standard_normal(labels.shape)
+        right = rng.integers(0, 12, 2600)
+        queries = labels[right] + 1.5 * rng.standard_normal((2600, 32))
+        features = Bilinear(queries[:500], described, 128)
+        once, repeated = EigenUCB(seed=seed), EigenUCB(seed=seed)
+        leads = [_lead(once, features, queries[place], right[place]) for place in range(2000)]
+        early.append(np.mean(leads[:400]))
+        late.append(np.mean(leads[-400:]))
+        order = np.concatenate([rng.permutation(200) for _ in range(10)])
+        again.append(np.mean([_lead(repeated, features, queries[place], right[place]) for place in order][-400:]))
+        unseen.append(
+            np.mean([_lead(repeated, features, queries[place], right[place], False) for place in range(2000, 2600)])
+        )
+    found = {"first 400": early, "last 400": late, "asked ten times, last 400": again, "never asked": unseen}
+    return {name: 100.0 * float(np.mean(leads)) for name, leads in found.items()}
+
+
+def _lead(policy: EigenUCB, features: Bilinear, query: np.ndarray, right: int, learns: bool = True) -> float:
+    """Return 1 if the policy was right where the scorer was not, −1 for the opposite, else 0."""
+    scores = features.scores(query)
+    decision = policy.choose(features(query), learns, scores=scores)
+    if learns:
+        policy.learn(decision, float(decision.index == right))
+    return float(decision.index == right) - float(scores.argmax() == right)
+
+
 def _refuses(encoder: Encoder, actions: np.ndarray) -> bool:
     try:
         encoder.check(actions)
@@ -184,6 +222,7 @@ class Constant:
 
 
 _SPECTRAL, _EFFECTIVE = "eigenbandits.belief.spectral.belief", "eigenbandits.subspace.effective"
+_REPEATS = "eigenbandits.belief.spectral.repeats"
 _MEMORIES, _PACER = "eigenbandits.belief.memories", "eigenbandits.rules.pacer"
 CONSTANTS = {
     "growth": Constant(_SPECTRAL, "GROWTH", (0.25, 0.5, 1.0), regret),
@@ -193,6 +232,12 @@ CONSTANTS = {
     "few": Constant(_EFFECTIVE, "FEW", (128.0, 512.0, 2048.0), errors),
     "cloned": Constant(_MEMORIES, "CLONED", (0.01, 0.1, 1.0), drifting),
     "drop": Constant(_MEMORIES, "DROP", (0.25, 0.5, 1.0), drifting),
+    "farthest": Constant(_MEMORIES, "FARTHEST", (2.0, 3.0, 100.0), drifting),
+    "allowance": Constant(_SPECTRAL, "ALLOWANCE", (0.0, 0.005, 0.01, 0.02, 0.05), scored),
+    "patience": Constant("eigenbandits.rules.optimism", "PATIENCE", (0.0, 100.0, 400.0), scored),
+    "slope": Constant("eigenbandits.belief.spectral.free", "SCORE_WEIGHT", (1.0, 4.0, 16.0), scored),
+    "room": Constant(_REPEATS, "ROOM", (64, 256, 1024, 8192), scored),
+    "repeats": Constant(_REPEATS, "WEIGHT", (1.0, 4.0, 16.0), scored),
     "telling": Constant("eigenbandits.translation", "TELLING", (8.0, 32.0, 64.0), recognized),
     "loudest": Constant("eigenbandits.translation", "LOUDEST", (2.0, 8.0, 32.0), recognized),
     "steepness": Constant(_PACER, "STEEPNESS", (1.0, 2.0, 4.0), spending),

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.environments import LowRank, Round
+from eigenbandits.environments import ClassificationInstance, LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
@@ -18,7 +18,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import ShippedTable
 from eigenbandits.lab.studies.robustness.criteria import Criterion
-from eigenbandits.lab.studies.wrapped import WrappedInstance
+from eigenbandits.lab.studies.wrapped import WrappedEnvironment
 
 ROUNDS = 4000
 HALF_LIVES = (64, 128, 256, 512, 1024, 2048)
@@ -29,7 +29,7 @@ Change = Literal["none", "reversal", "rotation"]
 
 
 @dataclass(frozen=True)
-class DriftingTaste:
+class DriftingTaste(WrappedEnvironment):
     """The paper's model (rank 4 of 100 dimensions, 10 actions) with a θ that changes within the subspace.
 
     Parameters
@@ -53,43 +53,26 @@ class DriftingTaste:
         """The change."""
         return f"DriftingTaste({self.change}, {self.rounds})"
 
-    def instance(self, seed: int) -> DriftingTasteInstance:
-        """Draw the problem that belongs to a seed."""
-        return DriftingTasteInstance(self, seed)
+    @property
+    def model(self) -> LowRank:
+        """The paper's model."""
+        return LowRank(100, 4, 10, perturbation=1.0)
 
-
-class DriftingTasteInstance(WrappedInstance):
-    """One drawn problem of `DriftingTaste`.
-
-    Parameters
-    ----------
-    environment, seed
-        The family it is drawn from, and its seed.
-    """
-
-    def __init__(self, environment: DriftingTaste, seed: int) -> None:
-        super().__init__(LowRank(100, 4, 10, perturbation=1.0).instance(seed))
-        self.environment = environment
-        theta, basis = self.model.theta, self.model.basis
+    def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
+        """Start the stream from its first round; it never ends."""
+        theta, basis = model.theta, model.basis
         other = basis @ np.random.default_rng([seed, 1]).standard_normal(basis.shape[1])
         other -= theta * (theta @ other) / (theta @ theta)
-        self.other: Array = other * np.linalg.norm(theta) / np.linalg.norm(other)
-
-    def theta_at(self, number: int) -> Array:
-        """Return θ in a round, the first being 0."""
-        part = number / self.environment.rounds
-        angle = {"none": 0.0, "reversal": math.pi * (part >= 0.5), "rotation": 2.0 * math.pi * part}
-        turned = angle[self.environment.change]
-        return np.asarray(math.cos(turned) * self.model.theta + math.sin(turned) * self.other)
-
-    def rounds(self) -> Iterator[Round]:
-        """Start the stream from its first round; it never ends."""
-        for number, offered in enumerate(self.model.rounds()):
-            yield Round(offered.actions, offered.actions @ self.theta_at(number), offered.noise)
+        other = other * np.linalg.norm(theta) / np.linalg.norm(other)
+        for number, offered in enumerate(model.rounds()):
+            part = number / self.rounds
+            angle = {"none": 0.0, "reversal": math.pi * (part >= 0.5), "rotation": 2.0 * math.pi * part}[self.change]
+            turned = math.cos(angle) * theta + math.sin(angle) * other
+            yield Round(offered.actions, offered.actions @ turned, offered.noise)
 
 
 @dataclass(frozen=True)
-class PermutedLabels:
+class PermutedLabels(WrappedEnvironment):
     """A table of labels in which every label takes the next one's place, halfway or never.
 
     Parameters
@@ -111,28 +94,15 @@ class PermutedLabels:
         """The table and whether it changes."""
         return f"PermutedLabels({self.table}, {self.permuted}, {self.rounds})"
 
-    def instance(self, seed: int) -> PermutedLabelsInstance:
-        """Draw the problem that belongs to a seed."""
-        return PermutedLabelsInstance(self, seed)
+    @property
+    def model(self) -> ShippedTable:
+        """The table."""
+        return ShippedTable(self.table)
 
-
-class PermutedLabelsInstance(WrappedInstance):
-    """One order of the rows of `PermutedLabels`.
-
-    Parameters
-    ----------
-    environment, seed
-        The family it is drawn from, and its seed.
-    """
-
-    def __init__(self, environment: PermutedLabels, seed: int) -> None:
-        super().__init__(ShippedTable(environment.table).instance(seed))
-        self.environment = environment
-
-    def rounds(self) -> Iterator[Round]:
+    def rounds_of(self, model: ClassificationInstance, seed: int) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
-        for number, offered in enumerate(self.model.rounds()):
-            moved = self.environment.permuted and 2 * number >= self.environment.rounds
+        for number, offered in enumerate(model.rounds()):
+            moved = self.permuted and 2 * number >= self.rounds
             yield Round(offered.actions, np.roll(offered.values, 1) if moved else offered.values, offered.noise)
 
 

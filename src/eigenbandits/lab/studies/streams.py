@@ -12,7 +12,7 @@ import numpy as np
 
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, whole
-from eigenbandits.lab.studies.wrapped import WrappedInstance
+from eigenbandits.lab.studies.wrapped import WrappedEnvironment
 
 StreamKind = Literal["independent", "catalogue", "jitter", "query", "walk", "sessions"]
 
@@ -72,7 +72,7 @@ def sets(kind: StreamKind, environment: LowRank, seed: int, rounds: int) -> Arra
 
 
 @dataclass(frozen=True)
-class DependentSets(LowRank):
+class DependentSets(LowRank, WrappedEnvironment):
     """`LowRank` with decision sets that depend on each other; see `sets`.
 
     Parameters
@@ -97,21 +97,16 @@ class DependentSets(LowRank):
         """How the actions are to be centered: around their mean, if they have one."""
         return "mean" if self.mean else "none"
 
+    @property
+    def model(self) -> LowRank:
+        """The model whose vectors the sets are made of."""
+        return LowRank(**{name: getattr(self, name) for name in LowRank.__dataclass_fields__})
+
     def instance(self, seed: int) -> Any:
         """Draw the problem that belongs to a seed."""
-        return DependentInstance(self, super().instance(seed), seed)
+        return WrappedEnvironment.instance(self, seed)
 
-
-class DependentInstance(WrappedInstance):
-    """One drawn problem of `DependentSets`."""
-
-    def __init__(self, environment: DependentSets, model: LowRankInstance, seed: int) -> None:
-        super().__init__(model)
-        self.environment, self.seed = environment, seed
-
-    def rounds(self) -> Iterator[Round]:
+    def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
         """Start the stream from its first round; it ends after `length` rounds."""
-        env = self.environment
-        drawn = LowRank(**{name: getattr(env, name) for name in LowRank.__dataclass_fields__})
-        for actions in sets(env.stream, drawn, self.seed, env.length):
-            yield Round(actions, actions @ self.model.theta, 0.0)
+        for actions in sets(self.stream, self.model, seed, self.length):
+            yield Round(actions, actions @ model.theta, 0.0)

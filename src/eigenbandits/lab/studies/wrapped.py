@@ -1,21 +1,49 @@
-"""An instance around another one, for environments that change only the rounds of a model."""
+"""Environments that change only the rounds of another one."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
+
+from eigenbandits.environments import Round
+
+
+class WrappedEnvironment(ABC):
+    """A family of problems made of another one, `model`: everything but the rounds is that of the model.
+
+    Subclasses are frozen dataclasses that define `model`, `name` and `rounds_of`.
+    """
+
+    @property
+    @abstractmethod
+    def model(self) -> Any:
+        """The other environment."""
+
+    @abstractmethod
+    def rounds_of(self, model: Any, seed: int) -> Iterator[Round]:
+        """Start the stream of rounds, given the model's instance and its seed."""
+
+    def instance(self, seed: int) -> WrappedInstance:
+        """Draw the problem that belongs to a seed."""
+        model = self.model.instance(seed)
+        return WrappedInstance(model, rounds=lambda: self.rounds_of(model, seed))
 
 
 class WrappedInstance:
-    """One drawn problem with all attributes of another, except those that a subclass redefines.
+    """One drawn problem with all attributes of another, except those that are given or that a subclass redefines.
 
     Parameters
     ----------
     model : Instance
         The other one.
+    **changes
+        The attributes that differ.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, **changes: Any) -> None:
         self.model = model
+        vars(self).update(changes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)

@@ -6,7 +6,7 @@ import numpy as np
 
 from eigenbandits.lab.reporting.plots import Axis, Bars, Line, Mark, Panel, Plot, VerticalLine
 from eigenbandits.lab.studies.audit.report import Audit
-from eigenbandits.lab.studies.audit.simulation import Comparison
+from eigenbandits.lab.studies.audit.simulation import SimulatedRegret
 
 
 def overview(audit: Audit) -> Plot:
@@ -44,7 +44,7 @@ def _projection(audit: Audit) -> Panel:
     return Panel(title, Axis("rounds", log=True), Axis("‖P̂ − P‖", low=0.0, high=1.05), marks, legend=True)
 
 
-def _regret(comparison: Comparison, rounds: int) -> Panel:
+def _regret(comparison: SimulatedRegret, rounds: int) -> Panel:
     marks: list[Mark] = []
     highest = 0.0
     for place, where in enumerate(comparison.places):

@@ -12,10 +12,10 @@ import numpy as np
 
 from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.studies.audit import text
-from eigenbandits.lab.studies.audit.simulation import Comparison, simulate
+from eigenbandits.lab.studies.audit.simulation import SimulatedRegret, simulate
 from eigenbandits.lab.studies.audit.spectrum import (
     CLEAR_GAP,
-    Point,
+    ErrorPoint,
     decompose,
     eigengap,
     entropy_rank,
@@ -62,9 +62,9 @@ class Audit:
         The share of the energy in the first m directions.
     gap_rank, gap : int, float
         After which eigenvalue the spectrum falls by the largest factor, and the factor.
-    projection : tuple of Point
+    projection : tuple of ErrorPoint
         How the error of the subspace falls with the rounds.
-    comparison : Comparison or None
+    comparison : SimulatedRegret or None
         The simulation, on which all advice is based; None if it was skipped.
     rounds, seeds : int
         Its length, and the number of θ*.
@@ -89,8 +89,8 @@ class Audit:
     energy: float
     gap_rank: int
     gap: float
-    projection: tuple[Point, ...]
-    comparison: Comparison | None
+    projection: tuple[ErrorPoint, ...]
+    comparison: SimulatedRegret | None
     rounds: int
     seeds: int
     warnings: tuple[str, ...]

@@ -55,7 +55,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SimulatedRegret:
     """The policies side by side, on the same vectors and the same θ*.
 
     Attributes
@@ -132,7 +132,7 @@ class SimulatedInstance:
 
 def simulate(
     vectors: Vectors, places: Mapping[str, Array | None], center: str, arms: int, rounds: int, seeds: int
-) -> Comparison:
+) -> SimulatedRegret:
     """Run EigenUCB, which sees all the vectors first, and OFUL on these vectors.
 
     Parameters
@@ -180,7 +180,7 @@ def simulate(
             found[name].append((float(np.mean(values)), standard_error(values)))
         chance.append(float(np.mean(random)))
     losses = tuple(Loss(name, tuple(values)) for name, values in found.items())
-    return Comparison(tuple(places), losses, tuple(chance))
+    return SimulatedRegret(tuple(places), losses, tuple(chance))
 
 
 def _one_thread() -> AbstractContextManager[object]:

@@ -20,7 +20,7 @@ _DRAWS = 3
 
 
 @dataclass(frozen=True)
-class Point:
+class ErrorPoint:
     """How well the subspace is known after some rounds.
 
     Attributes
@@ -107,7 +107,7 @@ def _span(rows: Array, center: str, rank: int) -> Array:
 
 def projection_errors(
     vectors: Vectors, spectrum: Array, directions: Array, center: str, arms: int, distinct: float
-) -> tuple[Point, ...]:
+) -> tuple[ErrorPoint, ...]:
     """Return how the projection error falls with the rounds, estimated from the spectrum and measured by resampling.
 
     Parameters
@@ -127,7 +127,7 @@ def projection_errors(
         if 2 * rounds * arms <= len(vectors.rows) and rank <= rounds * arms:
             found = [_span(_some(vectors, rounds, arms, rng), center, rank) for _ in range(_DRAWS)]
             measured = float(np.mean([subspace_distance(each, directions) for each in found]))
-        points.append(Point(rounds, estimated_error(spectrum, rank, rounds * arms * distinct), measured))
+        points.append(ErrorPoint(rounds, estimated_error(spectrum, rank, rounds * arms * distinct), measured))
     return tuple(points)
 
 

@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.lab.studies.audit.simulation import EIGEN, NOISE, OFUL_ONE, SIGNAL, Comparison
+from eigenbandits.lab.studies.audit.simulation import EIGEN, NOISE, OFUL_ONE, SIGNAL, SimulatedRegret
 from eigenbandits.lab.studies.audit.spectrum import CLEAR_GAP
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _shown(audit: Audit) -> str:
     return f"{held} {percent(audit.energy)} of the energy and stand{'s' if audit.rank == 1 else ''} clear of the rest."
 
 
-def _said(comparison: Comparison | None) -> str:
+def _said(comparison: SimulatedRegret | None) -> str:
     if comparison is None:
         return "Nothing was simulated; EigenUCB is the policy that needs no settings."
     best, second = comparison.ranked[:2]
@@ -110,7 +110,7 @@ def projection_table(audit: Audit) -> tuple[list[str], list[list[str]]]:
     return ["rounds", "error, estimated", "distance to all, measured"], rows
 
 
-def regret_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+def regret_table(comparison: SimulatedRegret) -> tuple[list[str], list[list[str]]]:
     """Return headers and rows of the simulation: a row for each policy, and one for random choices."""
     headers = ["regret, with θ* drawn", *comparison.places, "over all"]
     rows = [

@@ -38,7 +38,7 @@ _COVERTYPE_ROWS = 15_120
 
 
 @dataclass(frozen=True)
-class Table:
+class ExpectedTable:
     """A table of OpenML.
 
     Attributes
@@ -55,14 +55,14 @@ class Table:
 
 
 TABLES = {
-    "adult": Table(1590, 48_842, 2),
-    "letter": Table(6, 20_000, 26),
-    "mushroom": Table(24, 8_124, 2),
-    "optdigits": Table(28, 5_620, 10),
-    "page-blocks": Table(30, 5_473, 5),
-    "satimage": Table(182, 6_430, 6),
-    "shuttle": Table(40685, 58_000, 7),
-    "waveform-40": Table(60, 5_000, 3),
+    "adult": ExpectedTable(1590, 48_842, 2),
+    "letter": ExpectedTable(6, 20_000, 26),
+    "mushroom": ExpectedTable(24, 8_124, 2),
+    "optdigits": ExpectedTable(28, 5_620, 10),
+    "page-blocks": ExpectedTable(30, 5_473, 5),
+    "satimage": ExpectedTable(182, 6_430, 6),
+    "shuttle": ExpectedTable(40685, 58_000, 7),
+    "waveform-40": ExpectedTable(60, 5_000, 3),
 }
 
 MOVIELENS = Source(
@@ -140,11 +140,11 @@ def _covertype(echo: Echo) -> Arrays:
     with tempfile.TemporaryDirectory() as cache:
         found = _asked("covertype", lambda: datasets.fetch_covtype(data_home=cache))
         table, labels = found.data[:_COVERTYPE_ROWS], found.target[:_COVERTYPE_ROWS]
-    _check("covertype", labels, Table(0, _COVERTYPE_ROWS, 7))
+    _check("covertype", labels, ExpectedTable(0, _COVERTYPE_ROWS, 7))
     return preparation.labeled(table, labels)
 
 
-def _from_openml(name: str, table: Table, echo: Echo) -> Arrays:
+def _from_openml(name: str, table: ExpectedTable, echo: Echo) -> Arrays:
     from sklearn import datasets
 
     echo(f"{name}: data set {table.number} of openml.org")
@@ -167,7 +167,7 @@ def _asked(name: str, ask: Callable[[], Any]) -> Any:
         raise DataError(f"{name} cannot be fetched ({reason}); the same command tries again.") from error
 
 
-def _check(name: str, labels: NDArray[Any], expected: Table) -> None:
+def _check(name: str, labels: NDArray[Any], expected: ExpectedTable) -> None:
     found = len(labels), len(np.unique(labels))
     if found != (expected.rows, expected.classes):
         raise DataError(

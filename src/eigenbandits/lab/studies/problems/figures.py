@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eigenbandits.lab.reporting.plots import Axis, Mark, Panel, Plot, Points, Text, VerticalBand, VerticalLine
-from eigenbandits.lab.studies.problems.table import NEAR, Table, mark
+from eigenbandits.lab.studies.problems.table import NEAR, RegretTable, mark
 
 # Inches for each policy, and for the axis and the caption.
 _ROW, _FRAME = 0.42, 1.5
@@ -14,7 +14,7 @@ _SPREAD = 0.28
 _UNTUNED, _TUNED, _MEAN = "untuned", "tuned", "geometric mean"
 
 
-def ratios(table: Table) -> Plot:
+def ratios(table: RegretTable) -> Plot:
     """Return the ratio of each policy to the best untuned one, with the lowest geometric mean at the top."""
     order = sorted(zip(table.standings(), table.ratios, strict=True), key=lambda entry: entry[0].mean)
     shifts = np.linspace(-_SPREAD, _SPREAD, len(table.problems)) if len(table.problems) > 1 else np.zeros(1)

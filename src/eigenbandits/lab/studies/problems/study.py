@@ -14,7 +14,7 @@ from eigenbandits.lab.reporting.renderer import to_bytes
 from eigenbandits.lab.reporting.tables import write_csv
 from eigenbandits.lab.studies.problems.figures import ratios
 from eigenbandits.lab.studies.problems.policies import Candidate
-from eigenbandits.lab.studies.problems.table import Table
+from eigenbandits.lab.studies.problems.table import RegretTable
 
 # Points of a regret curve: the table needs only the last.
 _POINTS = 100
@@ -23,7 +23,7 @@ _POINTS = 100
 def experiment(
     candidates: Mapping[str, Candidate], environments: Mapping[str, Any], seeds: int, rounds: int, first_seed: int = 0
 ) -> Experiment:
-    """Return the experiment whose results `Table` reads.
+    """Return the experiment whose results `RegretTable` reads.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def experiment(
     )
 
 
-def write(table: Table, out: Path, candidates: Mapping[str, Candidate], skipped: Mapping[str, str]) -> list[Path]:
+def write(table: RegretTable, out: Path, candidates: Mapping[str, Candidate], skipped: Mapping[str, str]) -> list[Path]:
     """Write the tables and the figure, and return their paths."""
     described = {label: candidate.description for label, candidate in candidates.items()}
     sections = {"Real decision problems": table.markdown(), "Policies": _listed(described)}

@@ -48,7 +48,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RegretTable:
     """The outcome of the study.
 
     Parameters
@@ -70,7 +70,7 @@ class Table:
     rounds: int
 
     @classmethod
-    def of(cls, results: Results, candidates: Mapping[str, Candidate], rounds: int) -> Table:
+    def of(cls, results: Results, candidates: Mapping[str, Candidate], rounds: int) -> RegretTable:
         """Return the table of an experiment's results."""
         tuned = [candidates[label].tuned for label in results.policies]
         return cls(results.policies, results.environments, tuned, results.final("regret"), rounds)

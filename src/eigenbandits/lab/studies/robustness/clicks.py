@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.algorithms import OFUL, EigenTS, EigenUCB, Greedy, LinTS, LinUCB, Random
-from eigenbandits.environments import LowRank, Round
+from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, number
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
@@ -18,7 +18,7 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error, write_sections
 from eigenbandits.lab.studies.baselines import InformedBayes, RidgeOFUL
 from eigenbandits.lab.studies.robustness.criteria import Criterion
-from eigenbandits.lab.studies.wrapped import WrappedInstance
+from eigenbandits.lab.studies.wrapped import WrappedEnvironment, WrappedInstance
 
 ROUNDS = 8000
 FLAGSHIP, INFORMED, RANDOM = "EigenUCB", "informed", "Random"
@@ -27,7 +27,7 @@ REQUIRED = 0.75
 
 
 @dataclass(frozen=True)
-class Sales:
+class Sales(WrappedEnvironment):
     """Clicks on the paper's model, each of which pays an amount.
 
     A click has probability rate · (1 + x̂ᵀθ), cut to [0, 1]: rank 4 of 64 dimensions, 20 actions, half of their energy
@@ -67,9 +67,18 @@ class Sales:
         """The rate, and what a click pays."""
         return f"Sales({self.rate:g}, pays={self.pays:g}, varied={self.varied})"
 
-    def instance(self, seed: int) -> SalesInstance:
-        """Draw the problem that belongs to a seed."""
-        return SalesInstance(self, seed)
+    def instance(self, seed: int) -> WrappedInstance:
+        """Draw the problem that belongs to a seed, with the size that the amounts give it."""
+        made = super().instance(seed)
+        vars(made).update({name: self.pays * getattr(made, name) for name in ("theta", "theta_bound", "noise")})
+        return made
+
+    def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
+        """Start the stream from its first round; it never ends."""
+        rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(5)[-1])
+        for offered in model.rounds():
+            amount = self.pays * (rng.standard_exponential() if self.varied else 1.0)
+            yield SaleRound(offered.actions, self.pays * offered.values, offered.noise, None, amount, self.pays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,31 +99,6 @@ class SaleRound(Round):
     def reward(self, index: int) -> float:
         """Return the amount if the action is clicked, else 0."""
         return self.amount if self.noise * self.mean < self.values[index] else 0.0
-
-
-class SalesInstance(WrappedInstance):
-    """One drawn problem of `Sales`.
-
-    Parameters
-    ----------
-    environment, seed
-        The family it is drawn from, and its seed.
-    """
-
-    def __init__(self, environment: Sales, seed: int) -> None:
-        super().__init__(environment.model.instance(seed))
-        self.environment = environment
-        self.theta: Array = environment.pays * self.model.theta
-        self.theta_bound = environment.pays * self.model.theta_bound
-        self.noise = environment.pays * self.model.noise
-        self._amounts = np.random.SeedSequence(seed).spawn(5)[-1]
-
-    def rounds(self) -> Iterator[Round]:
-        """Start the stream from its first round; it never ends."""
-        rng, pays = np.random.default_rng(self._amounts), self.environment.pays
-        for offered in self.model.rounds():
-            amount = pays * (rng.standard_exponential() if self.environment.varied else 1.0)
-            yield SaleRound(offered.actions, pays * offered.values, offered.noise, None, amount, pays)
 
 
 def environments() -> dict[str, Sales]:

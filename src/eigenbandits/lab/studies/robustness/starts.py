@@ -9,9 +9,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from eigenbandits.environments import LowRank, Round
+from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of
-from eigenbandits.lab.studies.wrapped import WrappedInstance
+from eigenbandits.lab.studies.wrapped import WrappedEnvironment
 
 Start = Literal["pair", "small", "one", "equal"]
 
@@ -22,7 +22,7 @@ EQUAL_ROUNDS = 200
 
 
 @dataclass(frozen=True)
-class AlteredStart:
+class AlteredStart(WrappedEnvironment):
     """`LowRank` with different first rounds; everything after them is unchanged.
 
     Parameters
@@ -62,41 +62,23 @@ class AlteredStart:
         """The start and the model."""
         return f"AlteredStart({self.start}, {self.model.name})"
 
-    def instance(self, seed: int) -> AlteredStartInstance:
-        """Draw the problem that belongs to a seed."""
-        return AlteredStartInstance(self, seed)
-
-
-class AlteredStartInstance(WrappedInstance):
-    """One drawn problem of `AlteredStart`: a `LowRankInstance` with different first rounds.
-
-    Parameters
-    ----------
-    environment, seed
-        The family it is drawn from, and its seed.
-    """
-
-    def __init__(self, environment: AlteredStart, seed: int) -> None:
-        super().__init__(environment.model.instance(seed))
-        self.environment = environment
-
-    def rounds(self) -> Iterator[Round]:
+    def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
-        stream = self.model.rounds()
-        if self.environment.start == "equal":
+        stream = model.rounds()
+        if self.start == "equal":
             for offered in islice(stream, EQUAL_ROUNDS):
                 yield Round(offered.actions, np.zeros(len(offered.actions)), 0.0)
         else:
             first = next(stream)
             actions = self._first(first.actions)
-            values = actions @ self.model.theta
+            values = actions @ model.theta
             actions.flags.writeable = values.flags.writeable = False
             yield Round(actions, values, first.noise)
         yield from stream
 
     def _first(self, actions: Array) -> Array:
-        if self.environment.start == "pair":
+        if self.start == "pair":
             return np.array([actions[0], actions[0] + _APART * (actions[1] - actions[0])])
-        if self.environment.start == "small":
+        if self.start == "small":
             return np.asarray(_SMALL * actions)
         return actions[:1]

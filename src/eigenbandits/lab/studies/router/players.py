@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from eigenbandits.algorithms import EigenUCB
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies.router.data import MODELS, PRICES
 from eigenbandits.lab.studies.router.scenarios import FLASH, GEMINI, NEW_PRICE, Request, RequestsInstance
-from eigenbandits.router import Model, Router, learner
+from eigenbandits.router import Model, Router, fitted_basis, learner
+from eigenbandits.router.basis import decision_set
+from eigenbandits.wrappers.budgeted import Budgeted
 
 # Requests in a block of the learning curve, and in the window that shares are measured in.
 BLOCK, WINDOW = 200, 50
@@ -130,6 +133,26 @@ class RouterPlayer:
         if reached is None:
             return 0.0
         return float(reached.argmax() + WINDOW) if reached.any() else float(len(inside))
+
+
+class BudgetedPlayer(RouterPlayer):
+    """`Budgeted` alone, which learns the costs too, in the leading directions of the prompts of `val`."""
+
+    def set_up(self) -> None:
+        """Set up the policy."""
+        self.names = list(self.instance.models)
+        self.basis = fitted_basis(self.instance.data["val_vectors"])
+        self.policy = Budgeted(EigenUCB(width=learner.WIDTH, seed=self.seed), self.budget)
+
+    def send(self, request: Request) -> int:
+        """Return the place of the model that a request goes to."""
+        row = self.basis.read(request.vector[None])[0]
+        self.decision = self.policy.choose(decision_set(row, len(self.names)))
+        return self.decision.index
+
+    def teach(self, request: Request, place: int, reward: float, cost: float) -> None:
+        """Hand the feedback to the policy."""
+        self.policy.learn(self.decision, reward, cost=cost)
 
 
 class ParetoPlayer(RouterPlayer):

@@ -14,13 +14,13 @@ from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.players import BLOCK
 from eigenbandits.lab.studies.router.scenarios import PAIR_REQUESTS, pair_rows
-from eigenbandits.lab.studies.router.study import OURS, PEER, PEER_PRIORS
+from eigenbandits.lab.studies.router.study import PEER, PEER_PRIORS
 
 LEGENDS = {
     "pacing": """\
 Learned on `val`, then measured on `test`, where learning continues. spent: the mean over seeds of what was spent on
-`test` over the budget, and the most of any seed. ahead: the mean of the paired differences in quality with its 95 %
-interval.""",
+`test` over the budget, and the least and the most of any seed. ahead: the mean of the paired differences in quality
+with its 95 % interval.""",
     "price": """\
 Three phases of 608 requests: Gemini at its usual price, at $0.10 and $0.10 per million tokens, and at its usual price
 again. share: of Gemini. adapted: requests of a phase until Gemini has half of the last 50 requests, and in the third
@@ -58,13 +58,15 @@ _RECORDED = ("budget", "quality", "spent", "share", "adapted", "block")
 def report(scenario: str, results: Results, data: Mapping[str, Array]) -> str:
     """Return the table of a scenario as text."""
     found = rows_of(results)
-    if scenario == "pacing":
+    if scenario in ("pacing", "budgets"):
         text = "\n\n".join((_pacing(found), _catching_up(found)))
     elif scenario == "pairs":
         text = _pairs(found, data, results.seeds)
     else:
         text = _phases(found, 1 if "arrival" in scenario else 3)
-    return "\n\n".join((f"{scenario}, {len(results.seeds)} seeds", text, LEGENDS[scenario]))
+    return "\n\n".join(
+        (f"{scenario}, {len(results.seeds)} seeds", text, LEGENDS["pacing" if scenario == "budgets" else scenario])
+    )
 
 
 def paired(first: Array, second: Array) -> tuple[float, float]:
@@ -87,25 +89,27 @@ def paired(first: Array, second: Array) -> tuple[float, float]:
 def _pacing(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
     headers = ["budget"]
     for name in found:
-        headers += [f"{name}: quality", "spent", "at most"]
-    headers += [f"ahead of {name}" for name in found if name != OURS]
+        headers += [f"{name}: quality", "spent", "least", "most"]
+    first, *others = found
+    headers += [f"ahead of {name}" for name in others]
     cells = []
-    for level, ours in enumerate(found[OURS]):
+    for level, ours in enumerate(found[first]):
         budget = float(ours["budget"][0])
         cell = [f"{budget:.2e}"]
         for rows in found.values():
             ratio = rows[level]["spent_1"] / budget
-            cell += [
-                f"{rows[level]['quality_1'].mean():.4f}",
-                percent(float(ratio.mean())),
-                percent(float(ratio.max())),
-            ]
-        for name, rows in found.items():
-            if name != OURS:
-                gap, half = paired(ours["quality_1"], rows[level]["quality_1"])
-                cell.append(f"{gap:+.4f} ± {half:.4f}")
+            spent = [percent(float(each)) for each in (ratio.mean(), ratio.min(), ratio.max())]
+            cell += [f"{rows[level]['quality_1'].mean():.4f}", *spent]
+        for name in others:
+            gap, half = paired(ours["quality_1"], found[name][level]["quality_1"])
+            cell.append(f"{gap:+.4f} ± {half:.4f}")
         cells.append(cell)
     return aligned(headers, cells)
+
+
+def _first(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> Sequence[Mapping[str, Array]]:
+    """Return the rows of this library's player, which comes first."""
+    return next(iter(found.values()))
 
 
 def _catching_up(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
@@ -115,7 +119,7 @@ def _catching_up(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
         if name not in found:
             continue
         counts = []
-        for ours, theirs in zip(found[OURS], found[name], strict=True):
+        for ours, theirs in zip(_first(found), found[name], strict=True):
             gaps = [float((ours[f"block_{b:02d}"] - theirs[f"block_{b:02d}"]).mean()) for b in range(18)]
             totals = np.cumsum(gaps)
             # The first block from which on the total so far is at least theirs.
@@ -132,9 +136,9 @@ def _phases(found: Mapping[str, Sequence[Mapping[str, Array]]], phases: int) -> 
     for phase in range(1, phases + 1):
         headers += [f"quality {phase}", "spent", "share"] + (["adapted"] if phase > 1 or phases == 1 else [])
     cells = []
-    for level, ours in enumerate(found[OURS]):
+    for level, ours in enumerate(_first(found)):
         budget = float(ours["budget"][0])
-        for name, rows in found.items():
+        for position, (name, rows) in enumerate(found.items()):
             row = rows[level]
             cell = [f"{budget:.2e}" if budget else "none", name]
             for phase in range(1, phases + 1):
@@ -144,7 +148,7 @@ def _phases(found: Mapping[str, Sequence[Mapping[str, Array]]], phases: int) -> 
                 if phase > 1 or phases == 1:
                     cell.append(f"{row[f'adapted_{phase}'].mean():.0f}")
             cells.append(cell)
-            if name != OURS:
+            if position:
                 last = ["", "  router ahead by"]
                 for phase in range(1, phases + 1):
                     gap, half = paired(ours[f"quality_{phase}"], row[f"quality_{phase}"])
@@ -161,7 +165,7 @@ def _pairs(found: Mapping[str, Sequence[Mapping[str, Array]]], data: Mapping[str
     only = np.array([np.mean(each[:, 0] > each[:, 1]) for each in measured])
     scores = [_predicted_gaps(data["pairs_vectors"], rewards, rows) for rows in runs]
     cells: list[list[Any]] = [["0 %", f"{weak.mean():.4f}", "always weak", "", ""]]
-    for row in found[OURS]:
+    for row in _first(found):
         share = row["share_1"]
         random = share * strong + (1.0 - share) * weak
         told = np.array([_by_score(*each) for each in zip(scores, measured, share.tolist(), strict=True)])

@@ -7,22 +7,38 @@ from typing import Any
 
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.studies.router.players import ParetoPlayer, RouterPlayer
+from eigenbandits.lab.studies.router.players import BudgetedPlayer, ParetoPlayer, RouterPlayer
 from eigenbandits.lab.studies.router.scenarios import Requests
 
-OURS, PEER, PEER_PRIORS = "Router", "ParetoBandit", "ParetoBandit with priors"
-# The scenarios, and the first seed of ParetoBandit's own runs of each.
-SCENARIOS = {"pacing": 3000, "price": 8000, "degraded": 6000, "arrival": 9000, "bad-arrival": 9000, "pairs": 1000}
+PEER, PEER_PRIORS = "ParetoBandit", "ParetoBandit with priors"
+# The scenarios, and the first seed of ParetoBandit's own runs of each. "budgets" are the requests of "pacing", answered
+# by `Budgeted` without a router.
+SCENARIOS = {
+    "pacing": 3000,
+    "budgets": 3000,
+    "price": 8000,
+    "degraded": 6000,
+    "arrival": 9000,
+    "bad-arrival": 9000,
+    "pairs": 1000,
+}
 
 
-def experiment(file: Path, scenario: str, seeds: int = 20, peer: bool = False) -> Experiment:
+def experiment(
+    file: Path, scenario: str, seeds: int = 20, peer: bool = False, first_seed: int | None = None
+) -> Experiment:
     """Return the experiment of one scenario: every budget on every seed."""
-    environment = Requests(str(file.absolute()), scenario)
+    alone = scenario == "budgets"
+    environment = Requests(str(file.absolute()), "pacing" if alone else scenario)
     instance = environment.instance(0)
-    first = SCENARIOS[scenario]
-    kinds: dict[str, tuple[type[RouterPlayer], dict[str, Any]]] = {OURS: (RouterPlayer, {})}
+    first = SCENARIOS[scenario] if first_seed is None else first_seed
+    kinds: dict[str, tuple[type[RouterPlayer], dict[str, Any]]] = (
+        {"Budgeted": (BudgetedPlayer, {})} if alone else {"Router": (RouterPlayer, {})}
+    )
     if peer and scenario != "pairs":
-        kinds |= {PEER: (ParetoPlayer, {"priors": False}), PEER_PRIORS: (ParetoPlayer, {"priors": True})}
+        kinds[PEER] = (ParetoPlayer, {"priors": False})
+        if not alone:
+            kinds[PEER_PRIORS] = (ParetoPlayer, {"priors": True})
     return Experiment(
         name=f"router-{scenario}",
         policies={
@@ -30,7 +46,7 @@ def experiment(file: Path, scenario: str, seeds: int = 20, peer: bool = False) -
             for name, (kind, options) in kinds.items()
             for level in range(len(instance.budgets))
         },
-        environments={scenario: environment},
+        environments={environment.name: environment},
         seeds=range(first, first + seeds),
         rounds=sum(instance.phases),
         record=Record(points=1, accuracy=0),
