@@ -256,9 +256,10 @@ def test_with_scores_estimates_are_the_regression_of_those_before_on_the_new_vec
     columns = np.column_stack([new, pairs @ known, np.ones(len(new))])
     model = np.linalg.lstsq(columns, before, rcond=None)[0]
     expected = np.column_stack([new_probe, probe @ known, np.ones(len(probe))]) @ model
-    assert np.corrcoef(after, expected)[0, 1] > 0.99
+    # Not exactly: the score's slope is learned again from the rewards, where scores are relative to their sets.
+    assert np.corrcoef(after, expected)[0, 1] > 0.98
     slope = np.polyfit(expected, after, 1)[0]
-    assert slope == pytest.approx(1.0, abs=0.1)
+    assert slope == pytest.approx(1.0, abs=0.2)
 
 
 def test_the_mean_of_the_prior_is_saved_merged_and_carried_on():

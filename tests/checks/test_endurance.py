@@ -34,9 +34,9 @@ LONG = {"sampled", "streaming", "float32"}
 
 @pytest.mark.slow
 def test_memory_is_bounded(case, monkeypatch):
-    """10,000 rounds: the file stays as large as it was, and what Python holds does not grow."""
+    """4,000 rounds, or 2,000: the file stays as large as it was, and what Python holds does not grow."""
     monkeypatch.setattr(repeats, "ROOM", 256)  # the latest actions are remembered, so many of them; fill that room
-    rounds = 10_000 if not case.variant or case.variant in LONG else 2_000
+    rounds = 4_000 if not case.variant or case.variant in LONG else 2_000
     policy = case.make(dim=4, seed=3)
     sets = endless_sets(dim=4, arms=3)
     advance(policy, sets, 700)

@@ -32,6 +32,44 @@ def test_without_rewards_the_scorer_decides(options):
     assert chosen == scores.argmax(axis=1).tolist()
 
 
+def test_scores_are_relative_to_the_best_of_the_others_in_their_set():
+    policy = eb.EigenUCB(seed=0)
+    policy.choose(sets(1)[0], scores=[1.0, 0.0, 2.0, 1.0, 3.0])
+    unit = np.std([1.0, 0.0, 2.0, 1.0, 3.0])
+
+    def column(scores):
+        return policy.lift(sets(1)[0][: len(scores)], np.array(scores))[0][:, -1] * unit / policy.scoring.size
+
+    np.testing.assert_allclose(column([5.0, 9.0, 2.0]), [-4.0, 4.0, -7.0])
+    np.testing.assert_allclose(column([5.0, 5.0]), [0.0, 0.0])
+    # Alone it is relative to the second best of the first set, 2.
+    np.testing.assert_allclose(column([5.0]), [3.0])
+    lifted = policy.lift_vectors(np.ones((1, DIM)), [5.0])
+    assert lifted[0, -1] * unit / policy.scoring.size == pytest.approx(3.0)
+
+
+def test_the_fall_from_the_first_rank_is_learned_from_first_ranks_alone():
+    """One answer of eight is right, the one with the highest score plus noise.
+
+    The features know nothing, so the model has only the scores. It must not think the second rank nearer than it is, as
+    it would by the slope of the scores of first ranks, which gives 0.3 to 0.4 of the fall.
+    """
+    rng, policy = np.random.default_rng(0), eb.EigenUCB(seed=0)
+    scores = rng.standard_normal((800, 8))
+    right = (scores + 0.7 * rng.standard_normal(scores.shape)).argmax(axis=1)
+    ranked = np.argsort(-scores, axis=1)
+    for actions, ranks, best in zip(sets(800, arms=8), scores, right, strict=True):
+        decision = policy.choose(actions, scores=ranks)
+        policy.learn(decision, float(decision.index == best))
+    estimated, earned = [], []
+    for actions, ranks, order, best in zip(sets(800, arms=8, seed=2)[:400], scores[:400], ranked, right, strict=False):
+        rows = policy.lift(actions, ranks)[0]
+        values = policy.belief.linear(rows).estimates()
+        estimated.append(values[order[0]] - values[order[1]])
+        earned.append(float(order[0] == best) - float(order[1] == best))
+    assert np.mean(earned) < np.mean(estimated) < 2.0 * np.mean(earned)
+
+
 def test_other_units_of_the_scores_change_no_choice():
     actions, scores = sets(150), sets(150, seed=1)[:, :, 0]
     rewards = scores + actions @ np.linspace(-1, 1, DIM)

@@ -175,7 +175,7 @@ def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
         scoring, size = work.scoring, work.belief.intercept or size_of(new.vectors)
         spreads = [float(one.std()) or 1.0 for one in (old.scores, new.scores)]
         made = Scoring(scoring.prior)
-        made.used, made.size = True, size
+        made.used, made.size, made.relative = True, size, scoring.relative
         made.unit = scoring.unit * spreads[1] / spreads[0] * scoring.size / size
         shift = (float(old.scores.mean()) - scoring.origin) / scoring.unit * size / scoring.size
         made.origin = float(new.scores.mean()) - shift * made.unit if work.centering.intercept else 0.0
@@ -213,8 +213,9 @@ def _row_map(
             matrix[dim, :width] = (found.new_mean - ours - (found.old_mean - theirs) @ found.matrix) / kappa
     if old[0].scores is not None:
         columns = [_lifted(policy, pairs, mean)[:, -1] for policy, pairs, mean in _both(before, work, found, old, new)]
-        square = float(columns[0] @ columns[0])
-        matrix[-1, -1] = float(columns[0] @ columns[1]) / square if square > 0.0 else 1.0
+        first, second = (column - column.mean() for column in columns)
+        square = float(first @ first)
+        matrix[-1, -1] = float(first @ second) / square if square > 0.0 else 1.0
     kept_old, kept_new = _lifted(before, old[1], found.old_mean), _lifted(work, new[1], found.new_mean)
     away = kept_new - kept_old @ matrix
     longest = float(np.sqrt(np.square(kept_new).sum(axis=1).max()))

@@ -112,7 +112,7 @@ class Chooser(Layout):
             self._refuse_unseen()
         self._expect(arrays, kept)
         if self.scoring.used is None:
-            self._settle(arrays[0], ranks[0])
+            self._settle(arrays[0], ranks[0], offered=True)
         lifted, centers = zip(*map(self.lift, arrays, ranks), strict=True)
         for array, center, seen in zip(arrays, centers, shown, strict=True):
             if seen:
@@ -227,9 +227,10 @@ class Chooser(Layout):
         (1, 0)
         """
         array, lifted, choice, estimate = self._look(actions, rng, allowed, scores)
-        if choice.finding is not None and choice.finding.factor is not None:
-            # It follows from the belief, and the next proposal would have to make it again.
-            self.belief.note(Finding(factor=choice.finding.factor))
+        if choice.finding is not None:
+            # A factor follows from the belief, and the next proposal would have to make it again; the size of a short
+            # list changes only how long that one takes.
+            self.belief.note(Finding(factor=choice.finding.factor, list_size=choice.finding.list_size))
         return self._decision(choice, array, lifted, estimate, self.round + 1)
 
     def _look(

@@ -55,7 +55,7 @@ class Layout(Component):
         if not observe:
             self._refuse_unseen()
         if self.scoring.used is None:
-            self._settle(array, scores)
+            self._settle(array, scores, offered=True)
         lifted, center = self.lift(array, scores)
         if observe:
             self.subspace.observe(array, center)
@@ -66,8 +66,13 @@ class Layout(Component):
         """Return one decision set as the belief sees it, scores included, and what was subtracted from its actions."""
         lifted, center = self.centering.lift(array)
         if scores is not None:
-            lifted = self.scoring.append(lifted, scores, self.centering.by_set)
+            lifted = self.scoring.append_set(lifted, scores, self.centering.by_set)
         return lifted, center
+
+    @property
+    def rows_depend_on_sets(self) -> bool:
+        """Whether what the belief learns of an action depends on the other actions of its decision set."""
+        return self.centering.by_set or self.scoring.relative
 
     def _lifted(self, decision: Decision) -> Array:
         """Return the row that a decision was made on."""
@@ -107,12 +112,12 @@ class Layout(Component):
                 "observe is False, but the subspace has seen no vectors yet; show it some with observe() first."
             )
 
-    def _settle(self, array: Array, scores: Array | None) -> None:
-        """Set up the policy at the first choice or reward, which shows whether there are scores."""
+    def _settle(self, array: Array, scores: Array | None, offered: bool = False) -> None:
+        """Set up the policy at the first choice (`offered`) or reward, which shows whether there are scores."""
         if scores is not None and not self.belief.takes_scores:
             raise self._no_scores(self.belief)
         if self.dim is None or scores is not None:
-            self._start(array, scores)
+            self._start(array, scores, offered)
         self.scoring.used = scores is not None
 
     @staticmethod
@@ -121,7 +126,7 @@ class Layout(Component):
             f"{type(belief).__name__} does not take scores; append them to the actions as one more number instead."
         )
 
-    def _start(self, array: Array, scores: Array | None = None) -> None:
+    def _start(self, array: Array, scores: Array | None = None, offered: bool = False) -> None:
         """Set up the parts, or the belief again if scores come with the first choice."""
         parts: tuple[Component, ...] = (self.centering, self.scoring, self.subspace, self.belief)
         fresh = [part.state() for part in parts]
@@ -131,7 +136,7 @@ class Layout(Component):
                 self.subspace.start(array.shape[1], self.centering.intercept, self.centering.around_mean)
             if scores is not None:
                 centered = self.centering.intercept > 0.0
-                self.scoring.start(scores, self.belief.intercept or size_of(array), centered)
+                self.scoring.start(scores, self.belief.intercept or size_of(array), centered, offered)
             self.belief.start(self.lifted_dim, self.centering.intercept)
             if scores is not None:
                 self.belief.take_scores(self.scoring.size)

@@ -18,8 +18,15 @@ Prior = float | ArrayLike | Callable[[Array], ArrayLike]
 class Scoring(Component):
     """Reads the scores of actions, and writes them into lifted rows in units of their own.
 
+    If there is an intercept, and a decision set comes first, the score of an action is taken relative to the best of
+    the others in its set: s(x) − max s(y) over y ≠ x, which ranks as the score does. What is chosen is mostly what the
+    score ranks first, and where one answer is right, rewards of those say little of how far the next one is behind:
+    among first ranks the score's level varies, and the slope that it has there is a fraction of the fall from the first
+    to the second. The lead over the second varies among first ranks too, and has the slope of that fall.
+
     Multiplying all scores by a positive number changes nothing, nor does adding a number to them if there is an
-    intercept: the mean of the first decision set's scores is subtracted, and their standard deviation is the unit.
+    intercept: the standard deviation of the first scores is the unit, and what comes without its set is taken relative
+    to the second best of the first set, or to the mean where vectors without a set came first.
 
     Parameters
     ----------
@@ -31,12 +38,12 @@ class Scoring(Component):
     --------
     >>> scoring = Scoring(prior=1.0)
     >>> scores = scoring.read(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> scoring.start(scores, size=1.0)
-    >>> scoring.append(np.zeros((2, 1)), scores, by_set=False)
-    array([[ 0., -1.], [ 0.,  1.]])
+    >>> scoring.start(scores, size=1.0, offered=True)
+    >>> scoring.append_set(np.zeros((2, 1)), scores, by_set=False)
+    array([[ 0., -2.], [ 0.,  2.]])
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("used", "origin", "unit", "size")
+    _state_names: ClassVar[tuple[str, ...]] = ("used", "origin", "unit", "size", "relative")
 
     def __init__(self, prior: Prior | None = None) -> None:
         if prior is not None and not callable(prior):
@@ -50,14 +57,21 @@ class Scoring(Component):
         self.origin = 0.0
         self.unit = 1.0
         self.size = 1.0
+        # Whether the scores of a decision set are taken relative to each other.
+        self.relative = False
 
-    def start(self, scores: Array, size: float, centered: bool = True) -> None:
-        """Set the units by the first scores: their standard deviation becomes `size`, and their mean 0.
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned; scores of policies that were saved before are not relative."""
+        super().restore({"relative": False, **state})
 
-        Without an intercept scores are not centered, since nothing could make up for that.
+    def start(self, scores: Array, size: float, centered: bool = True, offered: bool = False) -> None:
+        """Set the units by the first scores, those of one set if `offered`: their standard deviation is `size`.
+
+        Without an intercept scores are neither centered nor relative, since nothing could make up for that.
         """
         self.used, self.size = True, size
-        self.origin = float(scores.mean()) if centered else 0.0
+        self.relative = centered and offered and len(scores) > 1
+        self.origin = float(np.partition(scores, -2)[-2] if self.relative else scores.mean()) if centered else 0.0
         # A single score, or scores equal up to rounding, have no spread; then the unit is their own size.
         spread, largest = float(scores.std()), float(np.abs(scores).max())
         self.unit = (spread if spread > 1e-9 * largest else largest or 1.0) / size
@@ -100,15 +114,22 @@ class Scoring(Component):
         """Return the factor and the offset that turn another replica's scores into ours; None if there are none."""
         if not self.used or not other.used:
             return None
-        return other.unit / self.unit, 0.0 if by_set else (other.origin - self.origin) / self.unit
+        # What a decision set's scores are relative to is the same for both.
+        free = by_set or other.relative
+        return other.unit / self.unit, 0.0 if free else (other.origin - self.origin) / self.unit
+
+    def append_set(self, lifted: Array, scores: Array, by_set: bool) -> Array:
+        """Return the lifted rows of one decision set with the scores as last coordinate."""
+        if not self.relative or len(scores) < 2:
+            return self.append(lifted, scores, by_set)
+        best = int(scores.argmax())
+        rivals = np.full(len(scores), scores[best])
+        rivals[best] = np.partition(scores, -2)[-2]
+        return _joined(lifted, (scores - rivals) / self.unit)
 
     def append(self, lifted: Array, scores: Array, by_set: bool) -> Array:
-        """Return lifted rows with the scores as last coordinate, minus the set's mean if sets are centered."""
-        column = (scores - (scores.mean() if by_set else self.origin)) / self.unit
-        joined = np.empty((*lifted.shape[:-1], lifted.shape[-1] + 1), dtype=lifted.dtype)
-        joined[..., :-1] = lifted
-        joined[..., -1] = column
-        return joined
+        """Return lifted rows with their own scores as last coordinate, minus their mean if sets are centered."""
+        return _joined(lifted, (scores - (scores.mean() if by_set else self.origin)) / self.unit)
 
     def _by_prior(self, actions: Array) -> ArrayLike:
         if callable(self.prior):
@@ -119,3 +140,10 @@ class Scoring(Component):
             raise ValueError(f"prior has length {len(theta)}; expected {actions.shape[1]}, that of the actions.")
         # Row by row, so that a vector has the same score to the last bit in every set.
         return np.asarray((actions * theta).sum(axis=1))
+
+
+def _joined(lifted: Array, column: Array) -> Array:
+    joined = np.empty((*lifted.shape[:-1], lifted.shape[-1] + 1), dtype=lifted.dtype)
+    joined[..., :-1] = lifted
+    joined[..., -1] = column
+    return joined

@@ -34,8 +34,8 @@ def allowed_rows_are_the_decision_set(make: Make) -> None:
         assert decision.index in kept
         np.testing.assert_array_equal(decision.action, as_read(policy, actions)[decision.index])
         policy.learn(decision, 0.5)
-        if policy.centering.by_set:
-            # What is excluded belongs to the mean that is subtracted.
+        if policy.rows_depend_on_sets:
+            # What is excluded belongs to the mean that is subtracted, or to what scores are relative to.
             plain.choose(actions)
             plain.learn(decision, 0.5)
         else:

@@ -48,7 +48,7 @@ def many_is_one_by_one(make: Make) -> None:
 
 @check
 def vectors_teach_what_decisions_teach(make: Make) -> None:
-    """A reward of an action vector teaches the same as that of a decision; if sets are centered, it is refused."""
+    """A reward of a vector teaches the same as a decision's, if no row depends on its set; centered sets refuse it."""
     policy, decisions = with_open_decisions(make)
     # A forecast is what a decision knows beyond its vector; without it they are the same.
     decisions = [dataclasses.replace(decision, forecast=None) for decision in decisions]
@@ -56,6 +56,8 @@ def vectors_teach_what_decisions_teach(make: Make) -> None:
     if policy.centering.by_set:
         assert_refused(policy, policy.learn, vectors[0], 0.5)
         assert_refused(policy, policy.learn_many, vectors[:1], [0.5])
+        return
+    if policy.rows_depend_on_sets:
         return
     by_vector, rewards = copy_of(policy), [reward(decision) for decision in decisions]
     for decision, value in zip(decisions, rewards, strict=True):
