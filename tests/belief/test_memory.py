@@ -1,6 +1,7 @@
 """Forgetting against weighted regression by hand, and several half-lives side by side against Bayes's rule."""
 
 import math
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -113,8 +114,9 @@ def test_a_shorter_memory_leads_after_a_change_and_an_outdated_one_goes_on_from_
     # Without forgetting it would be (500 - 1000)/1500 the other way around: 1/3.
     assert belief.members[belief.leader].center[0] == pytest.approx(-1.0, abs=0.2)
     belief.leader, belief.weights = 3, np.array([1e-4, 0.0999, 0.1, 0.8])
+    before = belief.restarts
     belief._restart()
-    assert belief.restarts == 1
+    assert belief.restarts == before + 1
     assert belief.members[0].center == pytest.approx(belief.members[3].center)
     assert belief.weights[0] == pytest.approx(0.1 * belief.weights[3])
 
@@ -148,7 +150,18 @@ def test_a_reward_at_its_bound_is_no_drop():
     for member in belief.members:
         member.center = np.full(1, 1.5)
     belief.learn(np.ones(1), 0.5, forecast)
-    assert belief.drops.min() > 1.0
+    # Ten standard deviations below count as two: half of that, less an eighth.
+    assert belief.drops == pytest.approx(0.875)
+
+
+def test_a_few_failures_are_no_change_and_ten_are():
+    """Where every reward was 1, ten standard deviations above 0: each failure adds 0.875 of the 6 that prove a drop."""
+    for failures, changed in ((5, False), (10, True)):
+        belief = Memories(eb.belief.Ambient(0.1, ridge=0.1))
+        belief.start(1)
+        for number in range(1000 + failures):
+            belief.learn(np.ones(1), 1.0 if number < 1000 else 0.0, np.ones(len(HALF_LIVES)))
+        assert (belief.leader > 0) == changed
 
 
 def test_auto_is_nearly_as_good_as_no_memory_without_a_change_and_far_better_after_one():
@@ -171,9 +184,14 @@ def test_labels_move_halfway():
 
 
 def test_a_world_turns_as_it_says():
+    """θ turns once in 400 rounds: it is −θ halfway, and a quarter of the way at right angles to both."""
     instance = DriftingTaste("rotation", 400).instance(3)
-    assert instance.theta_at(200) == pytest.approx(-instance.theta_at(0))
-    assert np.linalg.norm(instance.theta_at(130)) == pytest.approx(np.linalg.norm(instance.theta))
+    rounds = list(islice(instance.rounds(), 401))
+    for number, sign in ((0, 1.0), (200, -1.0), (400, 1.0)):
+        assert rounds[number].values == pytest.approx(sign * rounds[number].actions @ instance.theta)
+    turned = np.linalg.lstsq(rounds[100].actions @ instance.basis, rounds[100].values)[0]
+    assert turned @ (instance.basis.T @ instance.theta) == pytest.approx(0.0, abs=1e-9)
+    assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(instance.theta))
 
 
 def test_replicas_with_a_memory_are_not_merged():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import ambient_view
+from eigenbandits.belief import Finding, ambient_view
+from eigenbandits.belief.shortlist import ListSize
 from eigenbandits.linalg import SymmetricSum
 
 
@@ -115,13 +116,14 @@ def test_few_directions_leave_the_choice_to_exact_values(kind, dtype):
     belief = getattr(policy.belief, "ambient", policy.belief)
     theta = rng.standard_normal(300)
     compressed, left = 0, []
-    report = belief.short_list.report
+    note = belief.short_list.note
 
-    def recorded(few, count):
-        left.append(few / count)
-        report(few, count)
+    def recorded(found):
+        if found.left is not None:
+            left.append(found.left / found.compared)
+        note(found)
 
-    belief.short_list.report = recorded
+    belief.short_list.note = recorded
     for actions in low_rank_sets(rng, 250):
         # The best row comes three times.
         actions[[7, 50, 93]] = actions[int((actions @ theta).argmax())]
@@ -136,6 +138,40 @@ def test_few_directions_leave_the_choice_to_exact_values(kind, dtype):
         policy.learn(decision, float(actions[decision.index] @ theta + 0.3 * rng.standard_normal()))
     assert compressed > 50
     assert np.median(left) < 0.2
+
+
+def test_views_of_many_actions_change_nothing_and_findings_do():
+    """Counting what short lists save is left to `note`, and making the compression to `follow`."""
+    rng = np.random.default_rng(6)
+    policy = eb.EigenUCB(seed=0)
+    theta = rng.standard_normal(300)
+    *played, last = low_rank_sets(rng, 160)
+    for actions in played:
+        decision = policy.choose(actions)
+        policy.learn(decision, float(actions[decision.index] @ theta + 0.3 * rng.standard_normal()))
+    belief: Any = policy.belief
+    lifted = policy.lift(last, None)[0]
+    compressions = set()
+    for tired in (False, True):
+        belief.follow(policy.subspace.frame())
+        before, compression = dict(vars(belief.short_list)), belief.inverse.compression
+        compressions.add(id(compression))
+        for _ in range(2):
+            view = belief.view(lifted)
+            index, _ = view.best()
+            finding = view.finding(index)
+            assert vars(belief.short_list) == before
+            assert belief.inverse.compression is compression is not None
+        assert (finding.list_size.compared, finding.list_size.left is None) == (100, tired)
+        # A list that has left everything pauses; one choice later it is tried again.
+        belief.note(Finding(list_size=ListSize(100, 100)))
+        assert vars(belief.short_list) != before
+    belief.note(finding)
+    assert not belief.short_list.active
+    belief.note(finding)
+    belief.note(finding)
+    assert belief.short_list.active
+    assert len(compressions) == 1
 
 
 @pytest.mark.parametrize("waiting", [0, 5])

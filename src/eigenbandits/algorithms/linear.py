@@ -13,7 +13,7 @@ from eigenbandits.subspace import RandomProjection, Whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Ridge(Centered):
+class RidgeAlgorithm(Centered):
     """Base of the algorithms that estimate θ* by ridge regression in the whole space.
 
     Parameters
@@ -70,7 +70,7 @@ class OFUL(Optimistic, Confident):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class LinUCB(Optimistic, Ridge):
+class LinUCB(Optimistic, RidgeAlgorithm):
     """The same choice with a free multiplier instead of the radius, as is common in practice.
 
     Parameters
@@ -95,7 +95,7 @@ class LinUCB(Optimistic, Ridge):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class LinTS(Floored, Ridge):
+class LinTS(Floored, RidgeAlgorithm):
     """Thompson sampling in the whole space: O(d²) per draw.
 
     Parameters

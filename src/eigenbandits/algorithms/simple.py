@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from eigenbandits import inputs
 from eigenbandits.algorithms.base import Algorithm, Floored, Parts
-from eigenbandits.algorithms.linear import Ridge
+from eigenbandits.algorithms.linear import RidgeAlgorithm
 from eigenbandits.belief.fixed import FixedModel
 from eigenbandits.inputs import Array
 from eigenbandits.rules import BestEstimate, Floor, InverseGap, Uniform
@@ -16,7 +16,7 @@ from eigenbandits.subspace import Whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Greedy(Ridge):
+class Greedy(RidgeAlgorithm):
     """The highest ridge estimate, with no exploration at all: O(Kd) to choose, O(d²) to learn.
 
     Parameters
@@ -33,7 +33,7 @@ class Greedy(Ridge):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class EpsilonGreedy(Ridge):
+class EpsilonGreedy(RidgeAlgorithm):
     """The highest ridge estimate, but any action with probability ε.
 
     Parameters
@@ -58,7 +58,7 @@ class EpsilonGreedy(Ridge):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SquareCB(Floored, Ridge):
+class SquareCB(Floored, RidgeAlgorithm):
     """Inverse gap weighting on the ridge estimate: O(Kd) to choose, O(d²) to learn.
 
     Parameters

@@ -105,8 +105,8 @@ class Ambient(RidgeBelief):
         self.largest = 1.0 / self.ridge
 
     def follow(self, frame: Frame | None) -> None:
-        """Record where actions mainly are, which short lists are made by; the ellipsoid does not depend on it."""
-        self.short_list.frame = frame
+        """Prepare short lists by where actions mainly are; the ellipsoid does not depend on it."""
+        self.short_list.follow(frame, self.inverse)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward by the Sherman–Morrison formula."""
@@ -267,7 +267,7 @@ class Ambient(RidgeBelief):
         return Root(self.factor, recent, self.precision, self.ridge)
 
     def note(self, finding: Finding | None) -> None:
-        """Keep Z⁻¹x of the action whose reward is likely to be learned next, a factor of Z, and the largest norm."""
+        """Keep Z⁻¹x of the action whose reward is likely to come next, a factor of Z, the largest norm, list sizes."""
         if finding is None:
             return
         if finding.solved is not None:
@@ -277,6 +277,8 @@ class Ambient(RidgeBelief):
             self.recent = np.zeros((max(32, len(self.center)), len(self.center)))
             self.recent_count = 0
         self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
+        if finding.list_size is not None:
+            self.short_list.note(finding.list_size)
 
     def _remember(self, action: Array) -> None:
         if self.factor is None or self.recent is None:

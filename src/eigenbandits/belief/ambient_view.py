@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenbandits import linalg
 from eigenbandits.belief.base import Finding, Models, Rows, View, among, walk
 from eigenbandits.belief.boundary import Root, boundary, models, posterior
-from eigenbandits.belief.shortlist import FEW_LEFT
+from eigenbandits.belief.shortlist import FEW_LEFT, ListSize
 from eigenbandits.inputs import Array
 from eigenbandits.linalg import kernels
 
@@ -40,6 +40,7 @@ class AmbientView(View):
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
         self._kept: tuple[int, Array, Array] | None = None
+        self._list_size: ListSize | None = None
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -74,12 +75,12 @@ class AmbientView(View):
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
-        """Return Z⁻¹x where it is known, a factor of Z where one was made, and the largest norm where it counts."""
+        """Return Z⁻¹x where it is known, a factor of Z where one was made, the largest norm, and the list's size."""
         known = self.solved(index) is not None
         if not known and self._root.made is None and not self._offered:
             return None
         action, solved = self._keep(index) if known else (None, None)
-        return Finding(action, solved, self._root.made, self._offered)
+        return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
 
     def _keep(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
@@ -153,12 +154,12 @@ class AmbientView(View):
         off = linalg.rounding(rows.shape[1]) * math.sqrt(linalg.dot(self._center, self._center))
         estimates = scale * (linalg.project(rows, self._center) + off * np.sqrt(sizes))
         radius = self.omega * scale
-        few = belief.short_list.compression(belief.inverse, len(rows))
-        if few is None:
+        self._list_size = ListSize(len(rows), None) if len(rows) >= MANY else None
+        if self._list_size is None or belief.inverse.compression is None or not belief.short_list.active:
             return np.asarray(estimates + radius * self._single_lengths(rows, sizes))
         bounds = np.asarray(estimates + radius * belief.inverse.lengths(rows))
         left = np.flatnonzero(bounds >= self.upper_of(int(bounds.argmax())))
-        belief.short_list.report(len(left), len(rows))
+        self._list_size = ListSize(len(rows), len(left))
         if len(left) > FEW_LEFT:
             closer = estimates[left] + radius * self._single_lengths(rows[left], sizes[left])
             bounds[left] = np.minimum(bounds[left], closer)

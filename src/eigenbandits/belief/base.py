@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import inputs
+from eigenbandits.belief.shortlist import ListSize
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
@@ -49,6 +50,8 @@ class Finding:
     decided_by
         Which of several sets gave the optimistic value: "projected" or "ambient"; "contradicted" where they had no
         point in common.
+    list_size
+        How many actions were compared, and how many of them a short list has left, where there were many.
     """
 
     action: Array | None = None
@@ -57,6 +60,7 @@ class Finding:
     largest_norm: float = 0.0
     decided_by: str = ""
     forecast: Array | None = None
+    list_size: ListSize | None = None
 
 
 class View(ABC):

@@ -29,6 +29,9 @@ OUTDATED, CLONED = 1e-3, 0.1
 # The drop of rewards that is looked for, in standard deviations (`eigenbandits calibrate drop`), and the log-likelihood
 # ratio that proves it.
 DROP, PROVED = 0.5, 6.0
+# A reward counts as at most this many standard deviations below what was expected (`eigenbandits calibrate farthest`).
+# Rewards of 0 and 1 are not normal: where nearly all are 1, three failures in a row would prove a drop.
+FARTHEST = 2.0
 
 
 class Memories(Belief):
@@ -121,7 +124,7 @@ class Memories(Belief):
     def _lead(self, prediction: tuple[float, float], reward: float, variance: float, other: Array) -> None:
         """Let a longer memory lead once it is likelier, and a shorter one if it knows better; see the class."""
         mean, gain = prediction
-        surprise = (reward - mean) / math.sqrt(variance * (1.0 + gain))
+        surprise = max((reward - mean) / math.sqrt(variance * (1.0 + gain)), -FARTHEST)
         drop = -DROP * surprise - 0.5 * DROP**2
         self.drops = np.where(other > 0.0, np.maximum(self.drops + drop, 0.0), self.drops)
         likeliest = int(self.weights.argmax())

@@ -141,11 +141,11 @@ class Spectral(Ambient):
         """Fit the prior if there are enough new rewards, or enough new vectors without rewards."""
         if frame is None or frame.spectrum is None:
             raise ValueError("a spectral belief needs a subspace with a spectrum, such as Spectrum; this one has none.")
-        super().follow(frame)
         # Vectors and rewards mostly grow together, so one new frame can wait for the rewards, but not two.
         if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
             self._fit(frame.directions, frame.spectrum, frame.rank)
             self.version = frame.version
+        super().follow(frame)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""

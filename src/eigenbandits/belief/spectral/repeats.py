@@ -17,9 +17,11 @@ from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
-# Actions that are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions.
+# Actions that are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions. Those that
+# come again should be among them (`eigenbandits calibrate room`).
 ROOM = 8192
-# The prior that repetitions are as noisy as anything else weighs as much as the prior on the noise.
+# The prior that repetitions are as noisy as anything else weighs as much as the prior on the noise (`eigenbandits
+# calibrate repeats`).
 WEIGHT = 2.0 * prior.WEIGHT
 
 

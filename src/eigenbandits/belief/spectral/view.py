@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 # With scores, what exploration may cost per choice on average, in standard deviations of the noise: at most half a
-# point if rewards are 0 or 1.
+# point if rewards are 0 or 1 (`eigenbandits calibrate allowance`).
 ALLOWANCE = 0.01
 
 
@@ -62,9 +62,9 @@ class SpectralView(AmbientView):
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
-        action, solved = self._keep(index) if self.solved(index) is not None else (None, None)
-        made = forecast(self.estimate(index), self.values(), index)
-        return Finding(action, solved, self._root.made, self._offered, forecast=made)
+        found = super().finding(index) or Finding()
+        found.forecast = forecast(self.estimate(index), self.values(), index)
+        return found
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
