@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import tempfile
-import threading
 from collections.abc import Callable
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,21 +34,41 @@ def watch(running: Service, world: World, seconds: float, rate: float, *others: 
     return record
 
 
-def during(running: Service, world: World, seconds: float, rate: float, work: Callable[[], object]) -> Record:
-    """Return the same while something else is done again and again."""
-    done = threading.Event()
+def during(
+    running: Service, world: World, seconds: float, rate: float, work: Callable[..., None], *args: Any
+) -> Record:
+    """Return the same while a process of its own does something again and again.
 
-    def repeat() -> None:
-        while not done.is_set():
-            work()
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
+    In a thread of this one it would hold up the client that measures.
+    """
+    context = multiprocessing.get_context("spawn")
+    started = context.Event()
+    process = context.Process(target=work, args=(running.url, started, *args))
+    process.start()
     try:
+        started.wait(60)
         return watch(running, world, seconds, rate)
     finally:
-        done.set()
-        thread.join()
+        process.terminate()
+        process.join()
+
+
+def export(url: str, started: Event, path: str) -> None:
+    """Export the log of the other policy, again and again."""
+    with Client(url) as client:
+        started.set()
+        while True:
+            client.export(POLICY, Path(path))
+
+
+def upload(url: str, started: Event, items: int, dim: int) -> None:
+    """Replace items of the other policy's catalogue, again and again."""
+    vectors = np.random.default_rng(0).standard_normal((items, dim)).astype(np.float32)
+    ids = [f"new-{i}" for i in range(items)]
+    with Client(url) as client:
+        started.set()
+        while True:
+            client.add_items(CATALOGUE, ids, vectors)
 
 
 def row(name: str, record: Record) -> list[str]:
@@ -78,21 +100,9 @@ def main() -> None:
             until = for_seconds(asked.seconds)
             flood = [Traffic(world, Record(), POLICY, seed=i).pairs(until) for i in range(asked.connections)]
             body.append(row("one is flooded", watch(running, small, asked.seconds, asked.rate, *flood)))
-            out = Path(place) / "log.parquet"
-            body.append(
-                row(
-                    "it is exported",
-                    during(running, small, asked.seconds, asked.rate, lambda: client.export(POLICY, out)),
-                )
-            )
-            rng = np.random.default_rng(0)
-            vectors = rng.standard_normal((asked.items, world.dim)).astype(np.float32)
-            ids = [f"new-{i}" for i in range(asked.items)]
-
-            def upload() -> None:
-                client.add_items(CATALOGUE, ids, vectors)
-
-            body.append(row("it is uploaded to", during(running, small, asked.seconds, asked.rate, upload)))
+            measured = (running, small, asked.seconds, asked.rate)
+            body.append(row("it is exported", during(*measured, export, f"{place}/log.parquet")))
+            body.append(row("it is uploaded to", during(*measured, upload, asked.items, world.dim)))
             client.delete_policy(POLICY)
             body.append(row("it was deleted", watch(running, small, asked.seconds, asked.rate)))
     head = ["while", "pairs", "decide, ms", "reward, ms", "refused"]

@@ -18,6 +18,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import eigenbandits
+
 
 class ServerProcess:
     """`eigenbandits serve` in a process of its own."""
@@ -33,7 +35,9 @@ class ServerProcess:
         command = [sys.executable, "-c", "from eigenbandits.cli import main; main()", "serve"]
         command += ["--folder", str(self.folder), "--port", "0", *self.options]
         with self.logs.open("ab") as logs:
-            environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+            # The package under test, which need not be the one that is installed.
+            source = str(Path(eigenbandits.__file__).parents[1])
+            environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": source}
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=logs, env=environment)
         line = self.process.stdout.readline().decode()
         assert line.startswith("listening on http://"), self.logs.read_text()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN, DecisionRow, RewardRow
@@ -19,8 +20,11 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # A decision and its reward.
 Exported = tuple[DecisionRow, RewardRow | None]
-# Numbers held in memory at a time.
-_AT_ONCE = 4_000_000
+# Numbers held in memory at a time, and decisions with items by id that are handed to Arrow at once: it reads Python's
+# objects without letting other threads run.
+_AT_ONCE, _PAGE = 1_000_000, 100
+# Decisions in a row group of the compact form.
+_GROUP = 1000
 
 _LOG = [
     ("actions", pa.list_(pa.list_(pa.float32()))),
@@ -83,7 +87,8 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
     schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
     assert catalogue is not None
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for found in span.pages(journal, hosted, 1000):
+        batches: list[pa.RecordBatch] = []
+        for found in span.pages(journal, hosted, _PAGE):
             rows: list[tuple[Any, ...]] = []
             for row, end in found:
                 offered, _ = decode_decision(row.content)
@@ -108,9 +113,14 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
                     row.arm,
                 )
                 rows.append((*set_, row.index, reward, likely, *more))
-            table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
-            writer.write_table(pa.table(table, schema=schema))
+            columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+            batches.append(pa.record_batch(columns, schema=schema))
+            if len(batches) * _PAGE >= _GROUP:
+                writer.write_table(pa.Table.from_batches(batches))
+                batches = []
             count += len(rows)
+        if batches:
+            writer.write_table(pa.Table.from_batches(batches))
     return count
 
 
@@ -134,10 +144,25 @@ def write(
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for rows in _groups(journal, hosted, rewarded, span):
-            table = {field.name: [row[i] for row in rows] for i, field in enumerate(schema)}
-            writer.write_table(pa.table(table, schema=schema))
+            sets, *others = zip(*rows, strict=True)
+            columns = [
+                pa.array(list(values), kind.type) for values, kind in zip(others, list(schema)[1:], strict=False)
+            ]
+            writer.write_table(pa.Table.from_arrays([_nested(sets), *columns], schema=schema))
             count += len(rows)
     return count
+
+
+def _nested(sets: Sequence[NDArray[np.float32]]) -> pa.Array:
+    """Return decision sets as a column: made of their buffers, not number by number."""
+    lengths = np.repeat([one.shape[1] for one in sets], [len(one) for one in sets])
+    values = pa.array(np.concatenate([one.ravel() for one in sets]))
+    vectors = pa.ListArray.from_arrays(_offsets(lengths), values)
+    return pa.ListArray.from_arrays(_offsets([len(one) for one in sets]), vectors)
+
+
+def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> pa.Array:
+    return pa.array(np.cumsum([0, *lengths], dtype=np.int32))
 
 
 def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) -> Iterator[list[tuple[Any, ...]]]:
@@ -154,7 +179,7 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
                 continue
             actions = np.asarray(decision_set.actions(hosted.catalogue), dtype=np.float32)
             likely = 1.0 if row.propensity is None else row.propensity
-            log = (list(actions), 0 if pruned else row.index, reward, likely)
+            log = (actions, 0 if pruned else row.index, reward, likely)
             rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
             more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, _cost(row, end))
             rows.append((*log, *more))

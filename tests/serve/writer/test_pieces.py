@@ -213,6 +213,42 @@ def test_an_upload_that_was_cut_off_leaves_nothing(place, monkeypatch):
         assert client.post("/v1/catalogues/c/items", json=one).json() == {"items": 11, "version": 3}
 
 
+def test_items_that_an_upload_was_about_to_replace_are_there_after_it_was_cut_off(place, monkeypatch):
+    settings = Settings(**place, port=0)
+    monkeypatch.setattr(administration, "_ITEMS_AT_ONCE", 2)
+    body = {"ids": list("abcde"), "vectors": np.eye(5, 3).tolist(), "center": "none"}
+    again = {"ids": list("edcba"), "vectors": np.full((5, 3), 2.0).tolist()}
+    with running(settings) as server, httpx.Client(base_url=server.url, timeout=30.0) as client:
+        assert client.put("/v1/catalogues/c", json=body).status_code == 201
+        marked: list[int] = []
+
+        def broken(journal, catalogue, version, slots):
+            remove_items(journal, catalogue, version, slots)
+            marked.append(len(slots))
+            if len(marked) == 2:
+                raise RuntimeError("as if it had ended here")
+
+        remove_items = Journal.remove_items
+        with monkeypatch.context() as patched:
+            patched.setattr(Journal, "remove_items", broken)
+            assert client.post("/v1/catalogues/c/items", json=again).status_code == 500
+        assert marked == [2, 2]
+        assert client.get("/v1/catalogues/c").json()["items"] == 5
+        id_ = server.writer.registry.catalogue("c").id
+    # As a process that was killed between two steps would have left it.
+    connection = database_of(settings).connect()
+    connection.execute("INSERT INTO items VALUES (?, 5, 'a', 2, NULL, ?)", (id_, bytes(12)))
+    connection.execute("UPDATE items SET removed = 2 WHERE catalogue = ? AND slot < 3", (id_,))
+    connection.close()
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        found = server.writer.registry.catalogue("c")
+        assert found.slot_of == {name: slot for slot, name in enumerate("abcde")}
+        assert client.post("/v1/catalogues/c/items", json={"ids": ["f"], "vectors": [[1, 2, 3]]}).status_code == 200
+    # The marks are gone, too, and do not count at the version that the last upload has reached.
+    with running(settings) as server:
+        assert sorted(server.writer.registry.catalogue("c").slot_of) == list("abcdef")
+
+
 def test_sqlite_shrinks_and_its_log_stays_small(tmp_path):
     settings = Settings(folder=tmp_path, port=0)
     with running(settings) as server, httpx.Client(base_url=server.url, timeout=60.0) as client:

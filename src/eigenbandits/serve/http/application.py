@@ -8,10 +8,11 @@ from typing import NoReturn
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.http.endpoint import ANY_KEY, OPEN, Endpoint
+from eigenbandits.serve.http.frequent import FrequentRoutes, OneStep
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.http.middleware.authorization import Authorization
 from eigenbandits.serve.http.middleware.body_limit import BodyLimit
@@ -44,38 +45,12 @@ def application(gateway: Gateway) -> ASGIApp:
     stack = _Stack(gateway)
     routes_ = [stack.route(endpoint) for endpoint in table + wrong_methods]
     router = Router(routes_, redirect_slashes=False, default=stack.route(Endpoint("", "/", ANY_KEY, _unknown_path)).app)
-    frequent = {route.path: route.app for route, endpoint in zip(routes_, table, strict=False) if endpoint.label}
-    return _Frequent(frequent, router)
-
-
-class _Frequent:
-    """Leads requests to the frequent endpoints past the router, which tries one regular expression after the other.
-
-    Parameters
-    ----------
-    apps
-        What answers POST, by path; {name} stands for a policy.
-    router
-        For everything else.
-    """
-
-    def __init__(self, apps: dict[str, ASGIApp], router: ASGIApp) -> None:
-        self._apps = apps
-        self._router = router
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] == "http" and scope["method"] == "POST" and not scope.get("root_path"):
-            path, parameters = scope["path"], {}
-            # "", "v1", "policies", the name, and the rest.
-            parts = path.split("/", 4)
-            if len(parts) == 5 and parts[3]:
-                path, parameters = f"/{parts[1]}/{parts[2]}/{{name}}/{parts[4]}", {"name": parts[3]}
-            if path in self._apps:
-                scope["path_params"] = parameters
-                await self._apps[path](scope, receive, send)
-                return
-        await self._router(scope, receive, send)
+    frequent = {
+        route.path: stack.one_step(endpoint, route.app)
+        for route, endpoint in zip(routes_, table, strict=False)
+        if endpoint.label
+    }
+    return FrequentRoutes(frequent, router)
 
 
 class _Stack:
@@ -92,20 +67,32 @@ class _Stack:
             made.methods = None
         return made
 
+    def one_step(self, endpoint: Endpoint, layers: ASGIApp) -> OneStep:
+        """Return a frequent endpoint without its layers, for requests that do not need them."""
+        log = RequestLog(layers, self._gateway.metrics, endpoint.label)
+        return OneStep(endpoint, layers, self._checks(endpoint), log, self._limit(endpoint))
+
     def _middleware(self, endpoint: Endpoint) -> list[Middleware]:
+        settings, limit = self._gateway.settings, self._limit(endpoint)
+        return [
+            Middleware(RequestLog, metrics=self._gateway.metrics, label=endpoint.label or "other"),
+            Middleware(ErrorResponses),
+            Middleware(Checks, checks=self._checks(endpoint)),
+            Middleware(BodyLimit, limit=limit, seconds=settings.request_timeout, per=settings.max_body_bytes),
+        ]
+
+    def _checks(self, endpoint: Endpoint) -> list[Check]:
         settings, keys = self._gateway.settings, self._gateway.registry.keys
         checks: list[Check] = [LocalOrigin(keys)]
         if endpoint.scope != OPEN:
             checks.append(Authorization(keys, endpoint.scope))
             if settings.rate:
                 checks.append(RateLimit(self._buckets))
-        limit: int = _NO_BODY if endpoint.body is None else getattr(settings, endpoint.limit)
-        return [
-            Middleware(RequestLog, metrics=self._gateway.metrics, label=endpoint.label or "other"),
-            Middleware(ErrorResponses),
-            Middleware(Checks, checks=checks),
-            Middleware(BodyLimit, limit=limit, seconds=settings.request_timeout, per=settings.max_body_bytes),
-        ]
+        return checks
+
+    def _limit(self, endpoint: Endpoint) -> int:
+        limit: int = _NO_BODY if endpoint.body is None else getattr(self._gateway.settings, endpoint.limit)
+        return limit
 
 
 async def _wrong_method(methods: list[str], **parameters: str) -> NoReturn:

@@ -7,11 +7,10 @@ from typing import Any
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
 
 from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.http import vectors
-from eigenbandits.serve.http.endpoint import BINARY, JSON, media_type, read_body, require_json
+from eigenbandits.serve.http.endpoint import BINARY, media_type, read_body, require_json
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.http.options import least_zero, read_options, whole
 from eigenbandits.serve.storage.schema import read_decision_id
@@ -26,13 +25,13 @@ _INLINE, _FROM_CATALOGUE = {"actions", "dim"}, {"query", "items"}
 
 
 class DecisionHandlers:
-    """Handlers of `Request` that return a `Response`, as Starlette has them."""
+    """Handlers of `Request`, as Starlette has it, that return JSON."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._settings = gateway.settings
 
-    async def decide(self, request: Request) -> Response:
+    async def decide(self, request: Request) -> bytes:
         """Choose one of some actions; the decision is on disk before it is answered."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
@@ -42,10 +41,10 @@ class DecisionHandlers:
             sets = [one]
         rows = await self._gateway.decide(hosted, sets, [name])
         if sets[0].options.count:
-            return _response({"decisions": [row.answer() for row in rows]})
-        return _response(rows[0].answer())
+            return _json_of({"decisions": [row.answer() for row in rows]})
+        return _json_of(rows[0].answer())
 
-    async def decide_batch(self, request: Request) -> Response:
+    async def decide_batch(self, request: Request) -> bytes:
         """Choose in many decision sets at once."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
@@ -58,18 +57,18 @@ class DecisionHandlers:
             if any(one.options.count for one in sets):
                 raise invalid("count is for a single request; send lists one by one.", "count")
         rows = await self._gateway.decide(hosted, sets, names)
-        return _response({"decisions": [row.answer() for row in rows]})
+        return _json_of({"decisions": [row.answer() for row in rows]})
 
-    async def reward(self, request: Request) -> Response:
+    async def reward(self, request: Request) -> bytes:
         """Give a decision its reward; it is on disk before it is answered, and counts once however often it is sent."""
         hosted = self._gateway.policy(request.path_params["name"])
         id_, sent = _reward(hosted, await _json(request), "")
         (result,) = await self._gateway.reward(hosted, [sent])
         if isinstance(result, Refusal):
             raise result
-        return _response({"decision": id_, "status": result})
+        return _json_of({"decision": id_, "status": result})
 
-    async def reward_batch(self, request: Request) -> Response:
+    async def reward_batch(self, request: Request) -> bytes:
         """Give many decisions their rewards, each independently of the others."""
         hosted = self._gateway.policy(request.path_params["name"])
         entries = self._list(await _json(request), "rewards")
@@ -78,9 +77,9 @@ class DecisionHandlers:
         found = []
         for (id_, _), result in zip(rewards, results, strict=True):
             found.append({"decision": id_} | _status(result))
-        return _response({"results": found})
+        return _json_of({"results": found})
 
-    async def import_decisions(self, request: Request) -> Response:
+    async def import_decisions(self, request: Request) -> bytes:
         """Learn from decisions that another system has made; each counts once, by its request id."""
         hosted = self._gateway.policy(request.path_params["name"])
         entries = self._list(await _json(request), "decisions")
@@ -111,7 +110,7 @@ class DecisionHandlers:
         found = [{"decision": row.decision, "status": "pending"} for row in rows]
         for place, result in zip(known, results, strict=True):
             found[place] |= _status(result)
-        return _response({"results": found})
+        return _json_of({"results": found})
 
     def _policy(self, request: Request) -> HostedPolicy:
         hosted = self._gateway.policy(request.path_params["name"])
@@ -294,5 +293,5 @@ def _status(result: str | Refusal) -> dict[str, Any]:
     return {"status": "refused", **result.body()} if isinstance(result, Refusal) else {"status": result}
 
 
-def _response(content: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(content), media_type=JSON)
+def _json_of(content: dict[str, Any]) -> bytes:
+    return orjson.dumps(content)

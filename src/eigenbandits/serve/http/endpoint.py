@@ -37,7 +37,7 @@ class Endpoint:
         What a key must allow: `OPEN`, `ANY_KEY` or one of `keys.SCOPES`.
     handler
         Takes the path's parameters, `query` and `body` by name and returns a model, None or a response; with a label
-        it takes the request and returns a response.
+        it takes the request and returns JSON.
     answer
         The model of the response, or the media type of one that is not JSON; None for an empty one.
     body, query
@@ -77,7 +77,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive, send)
-        response = await (self.handler(request) if self.label else self.respond(request))
+        response = Response(await self.handler(request), media_type=JSON) if self.label else await self.respond(request)
         await response(scope, receive, send)
 
     async def respond(self, request: Request) -> Response:

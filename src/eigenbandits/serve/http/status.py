@@ -63,6 +63,6 @@ class StatusHandlers:
                 metrics.rank.labels(hosted.name).set(directions.shape[1])
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
-    async def empty(self, request: Request) -> Response:
+    async def empty(self, request: Request) -> bytes:
         """Do nothing: the cost of the way through the service, for comparison with other requests."""
-        return Response(b"{}", media_type=JSON)
+        return b"{}"

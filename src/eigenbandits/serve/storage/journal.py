@@ -234,19 +234,24 @@ class Journal:
             slot = rows[-1].slot
 
     def drop_unfinished_items(self) -> None:
-        """Delete the items of uploads that were cut off: those of a version that their catalogue never reached."""
+        """Undo uploads that were cut off: what they did is of a version that their catalogue never reached."""
         for row in self.catalogues():
-            self.connection.execute("DELETE FROM items WHERE catalogue = ? AND added > ?", (row.id, row.version))
+            known = row.id, row.version
+            self.connection.execute("DELETE FROM items WHERE catalogue = ? AND added > ?", known)
+            self.connection.execute("UPDATE items SET removed = NULL WHERE catalogue = ? AND removed > ?", known)
 
-    def removed_items(self, catalogue: int, after: int) -> list[Row]:
-        """Return the slots that were emptied after a version, each with the version in which it was."""
-        sql = "SELECT slot, removed FROM items WHERE catalogue = ? AND removed > ?"
-        return self.connection.execute(sql, (catalogue, after))
+    def removed_items(self, catalogue: int, after: int, through: int) -> list[Row]:
+        """Return the slots that were emptied after a version, up to another, each with the version in which it was."""
+        sql = "SELECT slot, removed FROM items WHERE catalogue = ? AND removed > ? AND removed <= ?"
+        return self.connection.execute(sql, (catalogue, after, through))
 
     def remove_items(self, catalogue: int, version: int, slots: Sequence[int]) -> None:
-        """Mark slots as empty from a version on, and move the catalogue to that version."""
+        """Mark slots as empty from a version on, which counts once the catalogue has moved there."""
         sql = "UPDATE items SET removed = ? WHERE catalogue = ? AND slot = ?"
         self.connection.many(sql, [(version, catalogue, slot) for slot in slots])
+
+    def move_catalogue(self, catalogue: int, version: int) -> None:
+        """Move a catalogue to a version."""
         self.connection.execute("UPDATE catalogues SET version = ? WHERE id = ?", (version, catalogue))
 
     # Keys

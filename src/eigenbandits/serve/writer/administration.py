@@ -196,9 +196,11 @@ class Administration:
         try:
             for part in _parts(len(ids)):
                 self._insert(journal, found.id, start, ids, array, version, part)
-                if part.stop < len(ids):
-                    yield
-            journal.remove_items(found.id, version, held)
+                yield
+            for part in _parts(len(held)):
+                journal.remove_items(found.id, version, held[part])
+                yield
+            journal.move_catalogue(found.id, version)
         except BaseException:
             # A refusal, or the end of the service. What was written is of a version that the catalogue never reaches.
             self._writer.discard_items(found)
@@ -221,6 +223,7 @@ class Administration:
                 raise unknown("item", id_[:100])
         version = found.version + 1
         journal.remove_items(found.id, version, found.held(ids))
+        journal.move_catalogue(found.id, version)
 
         def publish() -> dict[str, int]:
             found.remove(ids, version)

@@ -152,18 +152,20 @@ class Catalogue:
                 del slot_of[self.names[slot]]
         # A new dictionary, since other threads read the old one.
         self.slot_of = slot_of
+        self.version = version
         for row in rows:
             self.load(row)
-        self.version = version
 
     def load(self, row: ItemRow) -> None:
         """Fill the next slot from the database."""
         slot, vector = row.slot, np.frombuffer(row.vector, dtype="<f4")
         self._make_room(slot + 1)
         self.centered[slot] = vector if self.center == "none" else vector - self.mean
-        self.added[slot], self.removed[slot] = row.added, NEVER if row.removed is None else row.removed
+        # A later version is that of an upload that is in progress, or was cut off.
+        removed = NEVER if row.removed is None or row.removed > self.version else row.removed
+        self.added[slot], self.removed[slot] = row.added, removed
         self.names.append(row.item)
-        if row.removed is None:
+        if removed == NEVER:
             self.slot_of[row.item] = slot
 
     def _make_room(self, count: int) -> None:

@@ -72,7 +72,9 @@ def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict
         elif catalogue.version != row.version:
             rows = [one for one in journal.items(row.id, len(catalogue.names) - 1) if one.added <= row.version]
             count = len(catalogue.names)
-            removed = [pair for pair in journal.removed_items(row.id, catalogue.version) if pair[0] < count]
+            removed = [
+                pair for pair in journal.removed_items(row.id, catalogue.version, row.version) if pair[0] < count
+            ]
             catalogue.follow(removed, rows, row.version)
         found[row.name] = catalogue
     return found

@@ -29,14 +29,16 @@ class ErrorResponses:
 
         try:
             await self._app(scope, receive, note_begin)
-            return
-        except Refusal as error:
-            refusal = error
-        except Exception:
-            log_event("request failed", logging.ERROR, trace=True, request=scope["request_id"], method=scope["method"])
-            refusal = internal()
-        if not begun:
-            # In ASCII: the message may quote text of the caller that cannot be encoded.
-            body = json.dumps(refusal.body())
-            response = Response(body, refusal.status, refusal.headers, "application/json")
-            await response(scope, receive, send)
+        except Exception as error:
+            response = error_response(error, scope)
+            if not begun:
+                await response(scope, receive, send)
+
+
+def error_response(error: Exception, scope: Scope) -> Response:
+    """Return the response to a request that an exception ended; called where the exception is handled."""
+    refusal = error if isinstance(error, Refusal) else internal()
+    if refusal is not error:
+        log_event("request failed", logging.ERROR, trace=True, request=scope["request_id"], method=scope["method"])
+    # In ASCII: the message may quote text of the caller that cannot be encoded.
+    return Response(json.dumps(refusal.body()), refusal.status, refusal.headers, "application/json")

@@ -16,6 +16,11 @@ from eigenbandits.serve.metrics import Metrics
 _START, _NUMBERS = secrets.token_hex(4), itertools.count(1)
 
 
+def new_request_id() -> str:
+    """Return an id that no other request has."""
+    return f"{_START}-{next(_NUMBERS):x}"
+
+
 class RequestLog:
     """Gives each request an id, which its response and its log lines carry, and counts it.
 
@@ -38,7 +43,7 @@ class RequestLog:
         """Answer one request."""
         started = time.perf_counter()
         status = 0
-        request_id = scope["request_id"] = f"{_START}-{next(_NUMBERS):x}"
+        request_id = scope["request_id"] = new_request_id()
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
@@ -48,13 +53,17 @@ class RequestLog:
             await send(message)
 
         await self._app(scope, receive, send_with_id)
+        self.count(scope, status, started)
+
+    def count(self, scope: Scope, status: int, started: float) -> None:
+        """Count a request that began at a time of `time.perf_counter`, and log it where that is asked for."""
         seconds = time.perf_counter() - started
         self._metrics.count_request(self._label, status, seconds, started, scope.get("path_params", {}).get("name", ""))
         if status >= 500 or logger.isEnabledFor(logging.DEBUG):
             log_event(
                 "request",
                 logging.WARNING if status >= 500 else logging.DEBUG,
-                request=request_id,
+                request=scope["request_id"],
                 method=scope["method"],
                 path=scope["path"][:200],
                 status=status,
