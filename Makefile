@@ -51,10 +51,10 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint
+# The documentation first: a test looks at the site.
+test: lint docs
 	EIGENBANDITS_BACKEND=numba $(BIN)/pytest -n 2 --quiet --no-header -r fE tests/belief tests/algorithms tests/rules
 	$(BIN)/pytest -n 2
-	$(MAKE) --no-print-directory docs
 
 docs: $(VENV)/.installed-test
 	$(BIN)/mkdocs build --strict --quiet

@@ -15,7 +15,7 @@ import eigenbandits as eb
 LARGEST_WHEEL, LARGEST_ARCHIVE = 1.5, 8.0
 NEEDED = (
     *("benchmarks/run.py", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "deploy/Dockerfile"),
-    *("docs/index.md", "docs/explained/policies.js", "tests/docs/pages.py", "Makefile", "mkdocs.yml", "LICENSE"),
+    *("docs/index.md", "docs/explained/flagship.js", "tests/docs/pages.py", "Makefile", "mkdocs.yml", "LICENSE"),
 )
 
 

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Block:
+class LogRows:
     """Consecutive rows of a log.
 
     Attributes
@@ -73,16 +73,16 @@ class Columns:
             shown = ", ".join(list(present)[:12]) + (", …" if len(present) > 12 else "")
             raise ValueError(f"the log has no column {missing[0]!r}; it has {shown}. Name its columns by the options.")
 
-    def block(self, batch: Any) -> Block:
+    def block(self, batch: Any) -> LogRows:
         """Return a batch of an Arrow table, or the table, as arrays."""
         sets = None if self.offered is None else _sets(_whole(batch, self.offered), self.offered)
         rewards = _numbers(batch, self.reward)
         if self.chosen is not None:
             assert sets is not None
-            return Block(_picked(sets, _numbers(batch, self.chosen), self.chosen), rewards, sets)
+            return LogRows(_picked(sets, _numbers(batch, self.chosen), self.chosen), rewards, sets)
         if isinstance(self.vector, str):
-            return Block(_vectors(_whole(batch, self.vector), self.vector), rewards, sets)
-        return Block(np.column_stack([_numbers(batch, name) for name in self.vector]), rewards, sets)
+            return LogRows(_vectors(_whole(batch, self.vector), self.vector), rewards, sets)
+        return LogRows(np.column_stack([_numbers(batch, name) for name in self.vector]), rewards, sets)
 
 
 def _whole(batch: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eigenbandits import inputs
-from eigenbandits.fitting.columns import Block, Columns
+from eigenbandits.fitting.columns import Columns, LogRows
 from eigenbandits.fitting.sources import NUMBERS, Partition, Shard, is_dask, open_dataset, shards_of
 from eigenbandits.policy import Policy, files
 from eigenbandits.policy.replicas import lay_out
@@ -145,7 +145,7 @@ def _fit_partitions(policy: Policy, frame: Any, columns: Columns) -> Policy:
     return files.from_bytes(found[0])
 
 
-def _template(policy: Policy, block: Block) -> Policy:
+def _template(policy: Policy, block: LogRows) -> Policy:
     """Return a replica that has seen nothing but centers as the policy does, or as the first rows ask for."""
     fresh = policy.clone()
     if policy.dim is not None:
@@ -174,7 +174,7 @@ def _learn(template: bytes, shard: Shard, columns: Columns) -> bytes:
     return files.to_bytes(replica)
 
 
-def _take_in(replica: Policy, block: Block) -> None:
+def _take_in(replica: Policy, block: LogRows) -> None:
     """Show a replica what was offered, and teach it what was chosen."""
     if block.sets is None:
         vectors = inputs.as_actions(block.vectors, replica.dim, what="vectors", dtype=replica.dtype)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenbandits import extras
-from eigenbandits.fitting.columns import Block, Columns
+from eigenbandits.fitting.columns import Columns, LogRows
 
 # Rows of one shard, about: enough that merging costs nothing compared with learning.
 SHARD = 1 << 20
@@ -24,7 +24,7 @@ class Shard(ABC):
     def tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Yield the columns as Arrow tables or batches of at most this many rows."""
 
-    def blocks(self, columns: Columns, rows: int) -> Iterator[Block]:
+    def blocks(self, columns: Columns, rows: int) -> Iterator[LogRows]:
         """Give the same as arrays; what cannot be read is refused with its place."""
         start = 0
         for table in self.tables(columns.names, rows):

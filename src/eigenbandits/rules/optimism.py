@@ -12,7 +12,7 @@ from eigenbandits.belief.base import View
 from eigenbandits.merging import Replica
 from eigenbandits.rules.base import Choice, Rule
 
-# The choices before the first trial that costs more than its allowance.
+# The choices before the first trial that costs more than its allowance (`eigenbandits calibrate patience`).
 PATIENCE = 100.0
 
 

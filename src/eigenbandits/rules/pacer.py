@@ -43,7 +43,8 @@ class Pacer(Component):
     at least twice the largest step that the budget buys.
 
     Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt at
-    most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets. So it
+    most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets, and does
+    not grow while more money would buy nothing. So it
     stays within ±`horizon` budgets, and n decisions in a row cost at most n + 2 · `horizon` budgets, if costs are as
     predicted, no step costs more than half of `horizon` budgets and the cheapest action at most one; otherwise see
     `strict`.
@@ -159,7 +160,13 @@ class Pacer(Component):
     def commit(self, cost: float, dearest: float) -> None:
         """Count a decision and its expected cost; `dearest` is the cost of the most expensive action offered."""
         most = self.horizon * self.budget
-        self.credit = min(self.credit + self.budget - cost, most if self.strict else max(most, dearest))
+        if not self.strict:
+            most = max(most, dearest)
+        if self.steady == 0.0:
+            # Everything worth buying has been bought. Money left over is not saved, or it would all be spent at once
+            # when a price rises.
+            most = min(most, max(self.credit, 0.0))
+        self.credit = min(self.credit + self.budget - cost, most)
         self.spent += cost
         self.count += 1
 

@@ -122,29 +122,18 @@ class Budgeted(Policy):
         return self.pacer.spent
 
     def choose(
-        self,
-        actions: ArrayLike,
-        observe: bool = True,
-        *,
-        allowed: ArrayLike | None = None,
-        scores: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
+        self, actions: ArrayLike, observe: bool = True, *, costs: ArrayLike | None = None, **options: Any
     ) -> PricedDecision:
         """Choose one row of a decision set (K, d) at the current price.
 
         Parameters
         ----------
-        actions, observe, allowed, scores
-            As for `Policy.choose`.
+        actions, observe, options
+            As for `Policy.choose`; the options are `allowed` and `scores`.
         costs
             The cost of each action (K,); NaN for costs to be predicted, or None to predict them all.
         """
-        array = self._read(actions)
-        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
-        known = None if costs is None else _as_costs(costs, len(array))
-        ranks = self.scoring.read(array, scores)
-        kept, self.paced.known = self._affordable(array, kept, known, ranks)
-        decision = self._choose(array, kept, ranks, observe)
+        decision = self._choose(*self._priced(actions, costs, **options), observe)
         assert isinstance(decision, PricedDecision)
         return decision
 
@@ -175,20 +164,10 @@ class Budgeted(Policy):
         self.paced.known = ahead
         return super().choose_many(arrays, observe, allowed=kept, scores=ranked)
 
-    def probabilities(
-        self,
-        actions: ArrayLike,
-        *,
-        allowed: ArrayLike | None = None,
-        scores: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
-    ) -> Array:
+    def probabilities(self, actions: ArrayLike, *, costs: ArrayLike | None = None, **options: Any) -> Array:
         """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned."""
-        array = inputs.as_actions(actions, self.dim, dtype=self.dtype)
-        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
-        known = None if costs is None else _as_costs(costs, len(array))
-        kept, self.paced.known = self._affordable(array, kept, known, self.scoring.read(array, scores))
-        found = super().probabilities(array, allowed=kept, scores=scores)
+        array, kept, _ = self._priced(actions, costs, **options)
+        found = super().probabilities(array, allowed=kept, scores=options.get("scores"))
         self.paced.expected.clear()
         return found
 
@@ -266,6 +245,17 @@ class Budgeted(Policy):
             rows = self.lift_vectors(inputs.as_actions(actions, self.dim, dtype=self.dtype), scores)
         self.costs.learn(rows, costs, self.costs.evidence.weight / (before + len(rows)))
 
+    def _priced(
+        self, actions: ArrayLike, costs: ArrayLike | None, allowed: ArrayLike | None = None, scores: Any = None
+    ) -> tuple[Array, NDArray[np.intp] | None, Array | None]:
+        """Tell the rule what is known of the costs, and return the actions, the rows that may be chosen, and scores."""
+        array = self._read(actions)
+        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        known = None if costs is None else _as_costs(costs, len(array))
+        ranks = self.scoring.read(array, scores)
+        kept, self.paced.known = self._affordable(array, kept, known, ranks)
+        return array, kept, ranks
+
     def _affordable(
         self, array: Array, kept: NDArray[np.intp] | None, known: Array | None, ranks: Array | None
     ) -> tuple[NDArray[np.intp] | None, list[Array | None]]:
@@ -290,8 +280,8 @@ class Budgeted(Policy):
         priced.__dict__.update(made.__dict__, cost=self.paced.expected.pop(0))
         return priced
 
-    def _start(self, array: Array, scores: Array | None = None) -> None:
-        super()._start(array, scores)
+    def _start(self, array: Array, scores: Array | None = None, offered: bool = False) -> None:
+        super()._start(array, scores, offered)
         self.costs.start(self.lifted_dim)
 
 

@@ -179,9 +179,9 @@ class Guarded(Policy):
             raise ValueError(f"the baseline returned row {index}; expected one from 0 to {len(rows) - 1}.")
         return index
 
-    def _start(self, array: Array, scores: Array | None = None) -> None:
+    def _start(self, array: Array, scores: Array | None = None, offered: bool = False) -> None:
         fresh = self.dim is None
-        super()._start(array, scores)
+        super()._start(array, scores, offered)
         if fresh:
             self.guard.start(array.shape[1])
 

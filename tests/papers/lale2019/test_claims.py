@@ -43,7 +43,7 @@ def good(layer):
 
 
 def verdicts(lines, kind="linear"):
-    return [claim.finding(ResultsTable(lines), kind).verdict for claim in CLAIMS]
+    return [claim.check(ResultsTable(lines), kind).verdict for claim in CLAIMS]
 
 
 def changed(block, policy, **values):
@@ -109,10 +109,10 @@ def test_orders_of_magnitude():
 
 
 def test_numbers_are_those_of_the_results():
-    found = CLAIMS[8].finding(ResultsTable(good("linear")))
+    found = CLAIMS[8].check(ResultsTable(good("linear")))
     assert found.numbers == "PSLB 2.0, 20, 100, 300, 900 (m = 1 … 16); OFUL 200"
     missing = [x for x in good("linear") if x.policy != "PSLB m=8"]
-    assert CLAIMS[8].finding(ResultsTable(missing)).numbers == "PSLB m=8 on mnist-d100-linear is missing"
+    assert CLAIMS[8].check(ResultsTable(missing)).numbers == "PSLB m=8 on mnist-d100-linear is missing"
 
 
 def test_text_and_markdown_say_the_same():
@@ -121,8 +121,8 @@ def test_text_and_markdown_say_the_same():
     assert f"Of {len(CLAIMS)} claims, without a ReLU: {len(CLAIMS)} held." in text
     flat = " ".join(text.split())
     for claim in CLAIMS:
-        assert f"| **held**: {claim.finding(table).numbers} |" in markdown
-        assert claim.finding(table).numbers in flat
+        assert f"| **held**: {claim.check(table).numbers} |" in markdown
+        assert claim.check(table).numbers in flat
     rows = [row for row in markdown.splitlines() if row.startswith("|")]
     assert all(row.endswith("|") for row in rows)
     # A number, three columns of words, the figure; the views that have not been run are left out.

@@ -24,7 +24,7 @@ class NotRunError(LookupError):
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimResult:
     """What the results say about a claim.
 
     Attributes
@@ -101,14 +101,14 @@ class Claim:
     where: str
     test: str
     figure: str
-    judge: Callable[[ClaimData], Finding]
+    judge: Callable[[ClaimData], ClaimResult]
 
-    def finding(self, table: ResultsTable, kind: str = "linear") -> Finding:
+    def check(self, table: ResultsTable, kind: str = "linear") -> ClaimResult:
         """Check the claim on one reading of the results."""
         try:
             return self.judge(ClaimData(table, kind))
         except NotRunError as error:
-            return Finding(NOT_RUN, f"{error} is missing")
+            return ClaimResult(NOT_RUN, f"{error} is missing")
 
 
 def verdict(met: Sequence[bool]) -> str:
@@ -127,12 +127,12 @@ MAIN = (("mnist", 1000, "MNIST"), ("cifar10", 1000, "CIFAR-10"), ("imagenet", 10
 
 def on_each(
     met: Callable[[ClaimData, str, int], bool], number: Callable[[ClaimData, str, int], str]
-) -> Callable[[ClaimData], Finding]:
+) -> Callable[[ClaimData], ClaimResult]:
     """Return a check of the three datasets of Figure 1."""
 
-    def judge(results: ClaimData) -> Finding:
+    def judge(results: ClaimData) -> ClaimResult:
         words = [f"{title} {number(results, data, dim)}" for data, dim, title in MAIN]
-        return Finding(verdict([met(results, data, dim) for data, dim, _ in MAIN]), "; ".join(words))
+        return ClaimResult(verdict([met(results, data, dim) for data, dim, _ in MAIN]), "; ".join(words))
 
     return judge
 
@@ -148,23 +148,23 @@ def ten_times_later(results: ClaimData, data: str, dim: int) -> bool:
     return math.isfinite(first) and 10.0 * first <= results.oful(data, dim).learned
 
 
-def magnitudes(results: ClaimData) -> Finding:
+def magnitudes(results: ClaimData) -> ClaimResult:
     """Check for two orders of magnitude between PSLB and OFUL on each dataset of Figure 1."""
     found = {title: results.ratio(data, dim, 1) for data, dim, title in MAIN}
     least = min(found.values())
     # Orders of magnitude means at least two; one counts as partly.
     word = HELD if least >= 100.0 else PARTLY if max(found.values()) >= 10.0 else NOT
-    return Finding(word, "; ".join(f"{title} {times(ratio)} times" for title, ratio in found.items()))
+    return ClaimResult(word, "; ".join(f"{title} {times(ratio)} times" for title, ratio in found.items()))
 
 
-def by_rank(data: str, dim: int, below: Callable[[int], bool]) -> Callable[[ClaimData], Finding]:
+def by_rank(data: str, dim: int, below: Callable[[int], bool]) -> Callable[[ClaimData], ClaimResult]:
     """Return a check of the m for which PSLB makes fewer mistakes than OFUL."""
 
-    def judge(results: ClaimData) -> Finding:
+    def judge(results: ClaimData) -> ClaimResult:
         oful = results.oful(data, dim).mistakes
         found = {m: results.pslb(data, dim, m).mistakes for m in ranks()}
         met = [(mistakes < oful) == below(m) for m, mistakes in found.items()]
-        return Finding(verdict(met), f"PSLB {_list(found)}; OFUL {oful:,.0f}")
+        return ClaimResult(verdict(met), f"PSLB {_list(found)}; OFUL {oful:,.0f}")
 
     return judge
 
@@ -173,22 +173,22 @@ def _list(found: dict[int, float]) -> str:
     return ", ".join(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in found.values()) + " (m = 1 … 16)"
 
 
-def smaller_gain(results: ClaimData) -> Finding:
+def smaller_gain(results: ClaimData) -> ClaimResult:
     """Check whether the gain at d = 100 is below that at d = 500 and 1000, for each m."""
     gains = {dim: [results.ratio("mnist", dim, m) for m in ranks()] for dim in (100, 500, 1000)}
     met = [low < min(middle, high) for low, middle, high in zip(*gains.values(), strict=True)]
     words = "; ".join(f"d = {dim}: {', '.join(map(times, found))}" for dim, found in gains.items())
-    return Finding(verdict(met), f"OFUL over PSLB, m = 1 … 16: {words}")
+    return ClaimResult(verdict(met), f"OFUL over PSLB, m = 1 … 16: {words}")
 
 
-def growing(results: ClaimData) -> Finding:
+def growing(results: ClaimData) -> ClaimResult:
     """Check whether mistakes grow with m."""
     found = {m: results.pslb("mnist", 100, m).mistakes for m in ranks()}
     values = list(found.values())
-    return Finding(verdict([a <= b for a, b in pairwise(values)]), f"PSLB {_list(found)}")
+    return ClaimResult(verdict([a <= b for a, b in pairwise(values)]), f"PSLB {_list(found)}")
 
 
-def intersection(results: ClaimData) -> Finding:
+def intersection(results: ClaimData) -> ClaimResult:
     """Check whether PSLB over the intersection keeps up with OFUL."""
     if results.kind == "scaled":
         raise NotRunError("the intersection with λ = 1 for scaled actions")
@@ -198,43 +198,45 @@ def intersection(results: ClaimData) -> Finding:
         found = {m: results.pslb(data, 100, m, "intersection").mistakes for m in ranks()}
         met += [mistakes <= 1.1 * oful for mistakes in found.values()]
         words.append(f"{title} {_list(found)}, OFUL {oful:,.0f}")
-    return Finding(verdict(met), "; ".join(words))
+    return ClaimResult(verdict(met), "; ".join(words))
 
 
-def late_learner(results: ClaimData) -> Finding:
+def late_learner(results: ClaimData) -> ClaimResult:
     """Check whether PSLB with m = 8 at d = 500 ends with an accurate model and few new mistakes."""
     found = results.pslb("mnist", 500, 8)
     met = [found.accuracy >= 0.9, found.late / 0.2 < 0.5 * found.mistakes]
     words = f"accuracy {percent(found.accuracy_100)} after 100 rounds, {percent(found.accuracy)} at the end; "
-    return Finding(verdict(met), f"{words}{found.late:,.0f} of {found.mistakes:,.0f} mistakes in the last fifth")
+    return ClaimResult(verdict(met), f"{words}{found.late:,.0f} of {found.mistakes:,.0f} mistakes in the last fifth")
 
 
-def all_accurate(results: ClaimData) -> Finding:
+def all_accurate(results: ClaimData) -> ClaimResult:
     """Check whether PSLB ends with an accurate model for each m."""
     found = {m: results.pslb("mnist", 1000, m).accuracy for m in ranks()}
     words = ", ".join(percent(value) for value in found.values())
-    return Finding(verdict([value >= 0.9 for value in found.values()]), f"{words} (m = 1 … 16)")
+    return ClaimResult(verdict([value >= 0.9 for value in found.values()]), f"{words} (m = 1 … 16)")
 
 
-def still_exploring(results: ClaimData) -> Finding:
+def still_exploring(results: ClaimData) -> ClaimResult:
     """Check whether OFUL still makes mistakes at the end, and is less accurate than PSLB."""
     oful, pslb = results.oful("mnist", 1000), results.pslb("mnist", 1000, 1)
     met = [oful.late >= 0.05 * 0.2 * oful.rounds, oful.accuracy < pslb.accuracy]
     words = f"OFUL: {oful.late:,.0f} mistakes in the last {0.2 * oful.rounds:,.0f} rounds, accuracy at the end "
-    return Finding(verdict(met), f"{words}{percent(oful.accuracy)}, PSLB m = 1 {percent(pslb.accuracy)}")
+    return ClaimResult(verdict(met), f"{words}{percent(oful.accuracy)}, PSLB m = 1 {percent(pslb.accuracy)}")
 
 
-def few(data: str, dim: int, share: float) -> Callable[[ClaimData], Finding]:
+def few(data: str, dim: int, share: float) -> Callable[[ClaimData], ClaimResult]:
     """Return a check whether PSLB with m = 1 makes at most some share of mistakes."""
 
-    def judge(results: ClaimData) -> Finding:
+    def judge(results: ClaimData) -> ClaimResult:
         found = results.pslb(data, dim, 1)
-        return Finding(verdict([found.share <= share]), f"{found.mistakes:,.1f} mistakes in {found.rounds:,} rounds")
+        return ClaimResult(
+            verdict([found.share <= share]), f"{found.mistakes:,.1f} mistakes in {found.rounds:,} rounds"
+        )
 
     return judge
 
 
-def harder(results: ClaimData) -> Finding:
+def harder(results: ClaimData) -> ClaimResult:
     """Check whether there are more mistakes per round with 1,000 actions than with 10."""
     hard = [results.oful("imagenet", 100), results.pslb("imagenet", 100, 1)]
     met, words = [], []
@@ -242,7 +244,7 @@ def harder(results: ClaimData) -> Finding:
         easy = [results.line(data, 100, there.policy).share for data in ("mnist", "cifar10")]
         met.append(there.share > max(easy))
         words.append(f"{name} {1000 * there.share:.3g} (MNIST {1000 * easy[0]:.3g}, CIFAR-10 {1000 * easy[1]:.3g})")
-    return Finding(verdict(met), f"mistakes per 1,000 rounds: {'; '.join(words)}")
+    return ClaimResult(verdict(met), f"mistakes per 1,000 rounds: {'; '.join(words)}")
 
 
 def times(ratio: float) -> str:

@@ -49,7 +49,7 @@ def claims_text(table: ResultsTable) -> str:
     for place, claim in enumerate(CLAIMS, 1):
         lines = [f"{place}. {claim.words} ({claim.where})", f"test: {claim.test}"]
         for kind, words in READINGS.items():
-            found = claim.finding(table, kind)
+            found = claim.check(table, kind)
             lines.append(f"{words}: {found.verdict.upper()}: {found.numbers}")
         lines.append(f"run:   {COMMAND} --figure {claim.figure}")
         wrapped = [textwrap.fill(line, 116, subsequent_indent="       ") for line in lines]
@@ -61,7 +61,7 @@ def tally(table: ResultsTable) -> str:
     """Return how many claims held, in words."""
     lines = []
     for kind, words in READINGS.items():
-        found = [claim.finding(table, kind).verdict for claim in CLAIMS]
+        found = [claim.check(table, kind).verdict for claim in CLAIMS]
         counts = [f"{found.count(word)} {word}" for word in (HELD, PARTLY, NOT, NOT_RUN) if word in found]
         lines.append(f"Of {len(CLAIMS)} claims, {words}: {', '.join(counts)}.")
     return "\n".join(lines)
@@ -69,7 +69,7 @@ def tally(table: ResultsTable) -> str:
 
 def claims_markdown(table: ResultsTable) -> str:
     """Return the same as a table in Markdown, without readings in which most claims have not been run."""
-    found = {kind: [claim.finding(table, kind) for claim in CLAIMS] for kind in READINGS}
+    found = {kind: [claim.check(table, kind) for claim in CLAIMS] for kind in READINGS}
     shown = [kind for kind in READINGS if sum(one.verdict != NOT_RUN for one in found[kind]) > len(CLAIMS) // 2]
     headers = ["", "claim", "test", *(READINGS[kind] for kind in shown), "figure"]
     rows = []

@@ -27,7 +27,7 @@ NAMES = ("PSLB m=1", "PSLB m=4", "PSLB m=16", "PSLB sharp m=4", "OFUL", "OFUL lo
 
 
 @dataclass(frozen=True)
-class Point:
+class SensitivityPoint:
     """The mistakes of one policy with one value of one constant, the others as in settings.toml.
 
     Attributes
@@ -74,7 +74,7 @@ def folder(out: Path, scale: str) -> Path:
     return out / scale / "sensitivity"
 
 
-def points(results: Results) -> list[Point]:
+def points(results: Results) -> list[SensitivityPoint]:
     """Return the results of `experiment` as points; a policy without the constant has none."""
     about, final = settings()["sensitivity"], results.final("regret")[:, 0]
     found = []
@@ -84,11 +84,11 @@ def points(results: Results) -> list[Point]:
                 label = _label(name, constant, value)
                 if label in results.policies:
                     runs = final[results.policies.index(label)]
-                    found.append(Point(constant, value, name, float(runs.mean()), standard_error(runs)))
+                    found.append(SensitivityPoint(constant, value, name, float(runs.mean()), standard_error(runs)))
     return found
 
 
-def as_text(found: Sequence[Point]) -> str:
+def as_text(found: Sequence[SensitivityPoint]) -> str:
     """Return the sweep as tables, and the best value of each constant for each policy."""
     parts = []
     for constant, letter in LETTERS.items():
@@ -103,7 +103,7 @@ def as_text(found: Sequence[Point]) -> str:
     return "\n\n".join([*parts, "The best of each:\n" + "\n".join(lines)])
 
 
-def write(path: str | PathLike[str], found: Sequence[Point]) -> None:
+def write(path: str | PathLike[str], found: Sequence[SensitivityPoint]) -> None:
     """Write the points as CSV."""
     write_csv(
         path,
@@ -114,11 +114,11 @@ def write(path: str | PathLike[str], found: Sequence[Point]) -> None:
     )
 
 
-def read(path: str | PathLike[str]) -> list[Point]:
+def read(path: str | PathLike[str]) -> list[SensitivityPoint]:
     """Read what `write` wrote."""
     with Path(path).open(newline="", encoding="utf-8") as file:
         return [
-            Point(
+            SensitivityPoint(
                 constant=row["constant"],
                 value=float(row["value"]),
                 policy=row["policy"],

@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason='torch is not installed; run: pip install "e
 
 import torch
 
-from eigenbandits.papers.lale2019.networks.cifar_resnet import Block, CifarResNet
+from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet, ResidualBlock
 from eigenbandits.papers.lale2019.networks.cnn import CNN
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
 from eigenbandits.papers.lale2019.networks.segments import Segments
@@ -100,7 +100,7 @@ def normalised(images, bn):
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(4, 4), (4, 8)])
 def test_a_block_for_small_images_by_its_definition(inputs, outputs):
-    block = double(Block(inputs, outputs))
+    block = double(ResidualBlock(inputs, outputs))
     for bn in (block.bn1, block.bn2):
         bn.running_mean.normal_()
         bn.running_var.uniform_(0.5, 2.0)

@@ -8,7 +8,7 @@ from torch.nn import functional
 STAGES = (16, 32, 64)
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions and a shortcut without parameters: every second pixel, and channels filled up with zeros.
 
     References
@@ -58,7 +58,7 @@ class CifarResNet(nn.Module):
         self.bn1 = nn.BatchNorm2d(STAGES[0])
         before = STAGES[0]
         for number, channels in enumerate(STAGES, start=1):
-            stage = [Block(before if i == 0 else channels, channels) for i in range(blocks)]
+            stage = [ResidualBlock(before if i == 0 else channels, channels) for i in range(blocks)]
             self.add_module(f"layer{number}", nn.Sequential(*stage))
             before = channels
 

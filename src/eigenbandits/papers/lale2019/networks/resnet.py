@@ -10,7 +10,7 @@ CHANNELS = (64, 128, 256, 512)
 _BLOCKS = {18: (2, 2, 2, 2), 50: (3, 4, 6, 3)}
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions of 3 × 3, or a narrow one between two of 1 × 1, and a shortcut.
 
     References
@@ -71,7 +71,7 @@ class ResNet(nn.Module):
         for number, (channels, blocks) in enumerate(zip(CHANNELS, _BLOCKS[depth], strict=True), start=1):
             stage = []
             for i in range(blocks):
-                stage.append(Block(before, channels, 2 if i == 0 and number > 1 else 1, narrow))
+                stage.append(ResidualBlock(before, channels, 2 if i == 0 and number > 1 else 1, narrow))
                 before = 4 * channels if narrow else channels
             self.add_module(f"layer{number}", nn.Sequential(*stage))
         self.outputs = before
