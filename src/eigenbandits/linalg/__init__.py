@@ -20,11 +20,13 @@ from eigenbandits.linalg.primitives import (
     whitening,
 )
 from eigenbandits.linalg.symmetric import LARGE, SymmetricSum, block_for, mirror
+from eigenbandits.linalg.threads import Pool, one_thread, scipy_pool
 
 __all__ = [
     "LARGE",
     "NOTHING",
     "Kernels",
+    "Pool",
     "SymmetricSum",
     "add_diagonal",
     "add_outer",
@@ -35,10 +37,12 @@ __all__ = [
     "kernels",
     "largest_eigenvalue",
     "mirror",
+    "one_thread",
     "project",
     "quadratic",
     "rounding",
     "row_dots",
+    "scipy_pool",
     "square_norms",
     "take_roots",
     "times_plus",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits import inputs
+from eigenbandits import inputs, linalg
 from eigenbandits.belief.base import Belief
 from eigenbandits.policy import files, lists
 from eigenbandits.policy.carryover import Translation, translate
@@ -110,6 +110,7 @@ class Policy(Chooser):
         self.dim: int | None = None
         self.round = 0
 
+    @linalg.one_thread
     def observe(self, vectors: ArrayLike) -> None:
         """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
         array = self._read(vectors, what="vectors")
@@ -117,6 +118,7 @@ class Policy(Chooser):
             self._start(array)
         self.subspace.observe(array, self.centering.center_of(array))
 
+    @linalg.one_thread
     def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
         """Learn the reward of a decision, or of an action vector (d,) and its score; the order does not matter.
 
@@ -139,6 +141,7 @@ class Policy(Chooser):
             self.belief.recover()
             raise
 
+    @linalg.one_thread
     def learn_many(
         self,
         actions: Sequence[Decision] | Sequence[ListDecision] | ArrayLike,

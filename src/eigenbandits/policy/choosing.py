@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits import inputs
+from eigenbandits import inputs, linalg
 from eigenbandits.belief.base import Finding, Rows
 from eigenbandits.inputs import Array
 from eigenbandits.policy import lists
@@ -24,6 +24,7 @@ class Chooser(Layout):
     rng: np.random.Generator
     round: int
 
+    @linalg.one_thread
     def choose(
         self,
         actions: ArrayLike,
@@ -68,6 +69,7 @@ class Chooser(Layout):
         self.round += 1
         return self._decision(choice, array, lifted, estimate, self.round)
 
+    @linalg.one_thread
     def choose_many(
         self,
         decision_sets: Iterable[ArrayLike],
@@ -134,6 +136,7 @@ class Chooser(Layout):
             decisions.append(self._decision(choice, array, whole, estimate, self.round))
         return decisions
 
+    @linalg.one_thread
     def choose_list(
         self,
         actions: ArrayLike,
@@ -175,6 +178,7 @@ class Chooser(Layout):
             decisions.append(self._decision(choice, array, lifted, estimate, self.round))
         return ListDecision(tuple(decisions), order.examination)
 
+    @linalg.one_thread
     def probabilities(
         self, actions: ArrayLike, *, allowed: ArrayLike | None = None, scores: ArrayLike | None = None
     ) -> Array:
@@ -197,6 +201,7 @@ class Chooser(Layout):
         array, _, choice, _ = self._look(actions, self.rng, allowed, scores)
         return choice.certain(len(array)) if choice.chances is None else choice.chances
 
+    @linalg.one_thread
     def propose(
         self,
         actions: ArrayLike,

@@ -1,0 +1,50 @@
+"""What the threads of two BLAS libraries cost a round: `python -m benchmarks.threads`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from unittest.mock import patch
+
+import eigenbandits as eb
+from eigenbandits import linalg
+from eigenbandits.lab.reporting.tables import aligned
+
+DIM, ARMS, WARM, ROUNDS = 384, 100, 200, 800
+
+
+def rounds() -> float:
+    """Return the microseconds that a round of EigenUCB takes, in this process."""
+    environment = eb.environments.LowRank(dim=DIM, rank=8, arms=ARMS)
+    policy = eb.EigenUCB(seed=0)
+    eb.run(policy, environment, rounds=WARM, seed=0)
+    return float(1e6 * eb.run(policy, environment, rounds=ROUNDS, seed=1).seconds.mean())
+
+
+def main() -> None:
+    """Measure in new processes, and print a table."""
+    if len(sys.argv) > 1:
+        if sys.argv[1] == "all":
+            with patch.object(linalg.threads, "scipy_pool", lambda: None):
+                print(rounds())
+        else:
+            print(rounds())
+        return
+    body = []
+    for name, asked, threads in (
+        ("all threads of both", "all", None),
+        ("SciPy's in one thread", "policy", None),
+        ("OPENBLAS_NUM_THREADS=1", "policy", "1"),
+    ):
+        environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+        if threads:
+            environment["OPENBLAS_NUM_THREADS"] = threads
+        command = [sys.executable, "-m", "benchmarks.threads", asked]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        body.append([name, f"{float(said):,.0f}"])
+    print(aligned([f"d = {DIM}, K = {ARMS}, {os.cpu_count()} cores", "µs a round"], body))
+
+
+if __name__ == "__main__":
+    main()
