@@ -167,3 +167,35 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
     assert checkpointer.passes == 3
     assert database.finish_checkpoint(connection)
     assert not database.finish_checkpoint(connection)
+
+
+def test_connections_write_in_turns_and_wait_no_longer_than_it_takes(tmp_path, monkeypatch):
+    database = sqlite.SqliteDatabase(tmp_path)
+    one, other = database.connect(), database.connect()
+    slept: list[float] = []
+
+    def commit_meanwhile(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            one.execute("COMMIT")
+
+    monkeypatch.setattr(sqlite.time, "sleep", commit_meanwhile)
+    one.execute("BEGIN")
+    with other.transaction():
+        other.execute("INSERT INTO meta VALUES ('a', '1')")
+    assert len(slept) == 3
+    assert sum(slept) < 0.01
+    one.execute("BEGIN")
+    monkeypatch.setattr(sqlite, "_PATIENCE", 0.0)
+    with pytest.raises(StorageError, match="another process has been writing"), other.transaction():
+        pass
+    one.rollback()
+    with other.transaction():
+        other.execute("INSERT INTO meta VALUES ('b', '2')")
+    other.execute("BEGIN")
+    other.close()
+    with one.transaction():
+        assert one.execute("SELECT COUNT(*) FROM meta WHERE name < 'c'") == [(2,)]
+    one.close()
+    with pytest.raises(StorageError), one.transaction():
+        pass

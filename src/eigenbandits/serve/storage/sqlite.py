@@ -27,6 +27,9 @@ _PASSES, _SHORT = 10, 0.005
 _REWRITTEN = 256 * 2**20
 # Pages that are given back to the operating system at once.
 _PAGES = 256
+# Seconds that a transaction waits for its turn, and between two looks whether it has come. SQLite itself would look
+# again after up to a tenth of a second, when dozens of others could have had theirs: a commit takes a millisecond.
+_PATIENCE, _INTERVAL = 10.0, 2e-4
 # Beliefs of a policy that are kept: a decider may be about to read the one before the last.
 _BELIEFS = 4
 _SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
@@ -38,7 +41,7 @@ class SqliteConnection(Connection):
     def __init__(self, path: Path) -> None:
         try:
             # The service itself makes sure that one thread at a time uses a connection.
-            self._raw = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
+            self._raw = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
             # Before the first table: pages that become free can be given back.
             self._raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self._raw.execute("PRAGMA journal_mode = WAL")
@@ -46,16 +49,23 @@ class SqliteConnection(Connection):
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
             self._raw.execute(f"PRAGMA journal_size_limit = {LARGE_WAL}")
+            self._turn = _Turn(path.with_name("turn"))
         except sqlite3.Error as error:
             raise _failure(error) from error
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement."""
-        try:
+        if sql == "BEGIN":
             # Taking the write lock at once keeps a transaction from failing halfway on another process's write.
-            return self._raw.execute("BEGIN IMMEDIATE" if sql == "BEGIN" else sql, values).fetchall()
+            sql = "BEGIN IMMEDIATE"
+            self._turn.take()
+        try:
+            return self._raw.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise _failure(error) from error
+        finally:
+            if self._turn.mine and not self._raw.in_transaction:
+                self._turn.end()
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one statement for many rows."""
@@ -81,12 +91,55 @@ class SqliteConnection(Connection):
         try:
             if self._raw.in_transaction:
                 self._raw.execute("ROLLBACK")
+            self._turn.end()
         except sqlite3.Error:
             self.close()
 
     def close(self) -> None:
         """Close."""
         self._raw.close()
+        self._turn.close()
+
+
+class _Turn:
+    """The right to write, which one connection has at a time.
+
+    A lock on a file, which the operating system unlocks when the process ends, however it ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.mine = False
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be opened ({error.strerror})") from error
+
+    def take(self) -> None:
+        """Wait until nobody else writes."""
+        if self._file < 0:
+            raise StorageError("the connection is closed")
+        until = time.monotonic() + _PATIENCE
+        while not self.mine:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.mine = True
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    message = f"another process has been writing to the database for {_PATIENCE:g} seconds"
+                    raise StorageError(message) from None
+                time.sleep(_INTERVAL)
+
+    def end(self) -> None:
+        """Let others write."""
+        if self.mine:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.mine = False
+
+    def close(self) -> None:
+        """Let others write, for good."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file, self.mine = -1, False
 
 
 def _failure(error: sqlite3.Error) -> StorageError:
