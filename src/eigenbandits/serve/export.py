@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +88,7 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
     """
     schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
     assert catalogue is not None
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with _writer(path, schema) as write_group:
         batches: list[pa.RecordBatch] = []
         for found in span.pages(journal, hosted, _PAGE):
             rows: list[tuple[Any, ...]] = []
@@ -116,11 +118,11 @@ def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: 
             columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
             batches.append(pa.record_batch(columns, schema=schema))
             if len(batches) * _PAGE >= _GROUP:
-                writer.write_table(pa.Table.from_batches(batches))
+                write_group(pa.Table.from_batches(batches))
                 batches = []
             count += len(rows)
         if batches:
-            writer.write_table(pa.Table.from_batches(batches))
+            write_group(pa.Table.from_batches(batches))
     return count
 
 
@@ -142,15 +144,31 @@ def write(
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
     count = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with _writer(path, schema) as write_group:
         for rows in _groups(journal, hosted, rewarded, span):
             sets, *others = zip(*rows, strict=True)
             columns = [
                 pa.array(list(values), kind.type) for values, kind in zip(others, list(schema)[1:], strict=False)
             ]
-            writer.write_table(pa.Table.from_arrays([_nested(sets), *columns], schema=schema))
+            write_group(pa.Table.from_arrays([_nested(sets), *columns], schema=schema))
             count += len(rows)
     return count
+
+
+@contextmanager
+def _writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield what writes a row group and waits until it is on disk.
+
+    Otherwise a commit of the service, which needs the same disk, could have to wait for all groups written so far.
+    """
+    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+
+        def write_group(table: pa.Table) -> None:
+            writer.write_table(table)
+            file.flush()
+            os.fdatasync(file.fileno())
+
+        yield write_group
 
 
 def _nested(sets: Sequence[NDArray[np.float32]]) -> pa.Array:

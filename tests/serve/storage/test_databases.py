@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from eigenbandits.serve import Client, Server, Settings, running
@@ -179,7 +181,7 @@ def test_connections_write_in_turns_and_wait_no_longer_than_it_takes(tmp_path, m
         if len(slept) == 3:
             one.execute("COMMIT")
 
-    monkeypatch.setattr(sqlite.time, "sleep", commit_meanwhile)
+    monkeypatch.setattr(time, "sleep", commit_meanwhile)
     one.execute("BEGIN")
     with other.transaction():
         other.execute("INSERT INTO meta VALUES ('a', '1')")

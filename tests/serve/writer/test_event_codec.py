@@ -44,9 +44,15 @@ def test_inline_sets_come_back_bit_for_bit(array, data):
     assert small.row(None, index).tobytes() == array[index].tobytes()
 
 
+def put(made, ids, vectors, version):
+    for _ in made.prepare(vectors):
+        pass
+    made.put(ids, version)
+
+
 def catalogue():
     made = Catalogue(1, "c", 3, "none", np.zeros(3, dtype=np.float32), "", 0.0)
-    made.put(list("abcd"), np.arange(12, dtype=np.float32).reshape(4, 3), 1)
+    put(made, list("abcd"), np.arange(12, dtype=np.float32).reshape(4, 3), 1)
     return made
 
 
@@ -77,7 +83,7 @@ def test_picked_sets_mean_the_same_after_the_catalogue_has_changed():
     some, everything = CatalogueSet(query, found.slots_of(["d", "b"])), CatalogueSet(query, None, 1)
     before = some.actions(found), everything.actions(found)
     np.testing.assert_array_equal(before[0], [[9, 20, 33], [3, 8, 15]])
-    found.put(["b", "e"], np.full((2, 3), 100, dtype=np.float32), 2)
+    put(found, ["b", "e"], np.full((2, 3), 100, dtype=np.float32), 2)
     found.remove(["d"], 3)
     for asked, expected in zip((some, everything), before, strict=True):
         again: Any = decode_decision(encode_decision(asked))[0]

@@ -194,6 +194,7 @@ class Administration:
         version, start = found.version + 1, len(found.names)
         found.busy = True
         try:
+            yield from found.prepare(array)
             for part in _parts(len(ids)):
                 self._insert(journal, found.id, start, ids, array, version, part)
                 yield
@@ -209,7 +210,7 @@ class Administration:
             found.busy = False
 
         def publish() -> dict[str, int]:
-            found.put(ids, array, version)
+            found.put(ids, version)
             return {"items": len(found.slot_of), "version": version}
 
         return publish

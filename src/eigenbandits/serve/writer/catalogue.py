@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ Slots = NDArray[np.int32]
 
 # The version in which an item that is still there will be removed.
 NEVER = np.iinfo(np.int64).max
+# Numbers that are written in one step while requests wait: four megabytes take about a millisecond.
+_PIECE = 1_000_000
 
 
 @dataclass(eq=False)
@@ -77,7 +79,9 @@ class Catalogue:
         digest.update(vectors.data)
         digest.update(mean.data)
         made = cls(0, name, vectors.shape[1], center, mean, digest.hexdigest(), 0.0)
-        made.put(ids, vectors, 1)
+        for _ in made.prepare(vectors):
+            pass
+        made.put(ids, 1)
         return made
 
     def row(self) -> CatalogueRow:
@@ -113,11 +117,26 @@ class Catalogue:
             items *= factor
         return items
 
-    def put(self, ids: Sequence[str], vectors: Vectors, version: int) -> None:
-        """Add items or replace them, as of a version."""
+    def prepare(self, vectors: Vectors) -> Iterator[None]:
+        """Write the vectors of new items into the next slots, some at a time; they are not there before `put`."""
+        start = len(self.names)
+        room, size = self._room_for(start + len(vectors)), max(1, _PIECE // max(self.dim, 1))
+        if room > len(self.added):
+            # New arrays, since other threads read the old ones.
+            centered = np.zeros((room, self.dim), dtype=np.float32)
+            for at in range(0, start, size):
+                centered[at : min(at + size, start)] = self.centered[at : min(at + size, start)]
+                yield
+            self.centered = centered
+            self.added, self.removed = _grown(self.added, room), _grown(self.removed, room)
+        for at in range(0, len(vectors), size):
+            part = vectors[at : at + size]
+            self.centered[start + at : start + at + len(part)] = part if self.center == "none" else part - self.mean
+            yield
+
+    def put(self, ids: Sequence[str], version: int) -> None:
+        """Add or replace the items whose vectors were prepared last, as of a version."""
         start, count = len(self.names), len(ids)
-        self._make_room(start + count)
-        self.centered[start : start + count] = vectors if self.center == "none" else vectors - self.mean
         self.added[start : start + count] = version
         self.removed[start : start + count] = NEVER
         self.removed[self.held(ids)] = version
@@ -168,14 +187,15 @@ class Catalogue:
         if removed == NEVER:
             self.slot_of[row.item] = slot
 
-    def _make_room(self, count: int) -> None:
+    def _room_for(self, count: int) -> int:
         room = len(self.added)
-        if count <= room:
-            return
-        room = max(count, 2 * room)
-        # New arrays, since other threads read the old ones.
-        self.centered = _grown(self.centered.reshape(-1, self.dim), room)
-        self.added, self.removed = _grown(self.added, room), _grown(self.removed, room)
+        return room if count <= room else max(count, 2 * room)
+
+    def _make_room(self, count: int) -> None:
+        room = self._room_for(count)
+        if room > len(self.added):
+            self.centered = _grown(self.centered.reshape(-1, self.dim), room)
+            self.added, self.removed = _grown(self.added, room), _grown(self.removed, room)
 
     def summary(self) -> dict[str, Any]:
         """Return what the service shows of it."""
