@@ -31,9 +31,8 @@ class Service:
         return f"http://{self.address[0]}:{self.address[1]}"
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that it has used so far, of its own and of the kernel for it."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """Return the processor time that its processes have used so far, of their own and of the kernel for them."""
+        return sum(map(cpu_seconds, family(self.process.pid)))
 
     def memory(self) -> int:
         """Return the bytes of memory that are its alone or mapped by it (resident set)."""
@@ -47,6 +46,18 @@ class Service:
     def on_disk(self) -> int:
         """Return the bytes in its folder."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used so far, of its own and of the kernel for it."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all that it has started."""
+    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in started for one in family(int(child)))]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.serve.load import PARAMETERS, for_seconds, prepare
-from benchmarks.serve.process import TICKS, service
+from benchmarks.serve.process import cpu_seconds, service
 from benchmarks.serve.traffic import Record, Traffic, World
 from benchmarks.serve.wire import play
 from eigenbandits.lab.reporting.tables import aligned
@@ -47,12 +47,6 @@ def processes(folder: Path) -> dict[str, int]:
         if event.get("event") == "process started":
             found[str(event["process"])] = int(event["pid"])
     return found
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time that a process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 @contextmanager
