@@ -1,4 +1,4 @@
-"""What the threads of two BLAS libraries cost a round: `python -m benchmarks.threads`."""
+"""What the threads of BLAS cost a round: `python -m benchmarks.threads`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from unittest.mock import patch
 
 import eigenbandits as eb
-from eigenbandits import linalg
 from eigenbandits.lab.reporting.tables import aligned
+from eigenbandits.linalg import threads
 
 DIM, ARMS, WARM, ROUNDS = 384, 100, 200, 800
 
@@ -26,23 +26,23 @@ def main() -> None:
     """Measure in new processes, and print a table."""
     if len(sys.argv) > 1:
         if sys.argv[1] == "all":
-            with patch.object(linalg.threads, "scipy_pool", lambda: None):
+            with patch.object(threads, "pools", tuple):
                 print(rounds())
         else:
             print(rounds())
         return
     body = []
-    for name, asked, threads in (
-        ("all threads of both", "all", None),
-        ("SciPy's in one thread", "policy", None),
+    for name, mode, limit in (
+        ("all threads", "all", None),
+        ("one thread while the policy works", "policy", None),
         ("OPENBLAS_NUM_THREADS=1", "policy", "1"),
     ):
         environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-        if threads:
-            environment["OPENBLAS_NUM_THREADS"] = threads
-        command = [sys.executable, "-m", "benchmarks.threads", asked]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-        body.append([name, f"{float(said):,.0f}"])
+        if limit:
+            environment["OPENBLAS_NUM_THREADS"] = limit
+        command = [sys.executable, "-m", "benchmarks.threads", mode]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        body.append([name, f"{float(printed):,.0f}"])
     print(aligned([f"d = {DIM}, K = {ARMS}, {os.cpu_count()} cores", "µs a round"], body))
 
 

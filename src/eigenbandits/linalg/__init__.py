@@ -20,7 +20,7 @@ from eigenbandits.linalg.primitives import (
     whitening,
 )
 from eigenbandits.linalg.symmetric import LARGE, SymmetricSum, block_for, mirror
-from eigenbandits.linalg.threads import Pool, one_thread, scipy_pool
+from eigenbandits.linalg.threads import Pool, one_thread, pools
 
 __all__ = [
     "LARGE",
@@ -38,11 +38,11 @@ __all__ = [
     "largest_eigenvalue",
     "mirror",
     "one_thread",
+    "pools",
     "project",
     "quadratic",
     "rounding",
     "row_dots",
-    "scipy_pool",
     "square_norms",
     "take_roots",
     "times_plus",

@@ -1,12 +1,10 @@
-"""SciPy's BLAS in one thread while a policy works.
+"""One thread in BLAS while a policy works.
 
-The wheels of NumPy and SciPy each bring an OpenBLAS with a pool of threads. After a product, the threads of either pool
-keep their cores busy for some milliseconds in case another one follows. When calls of the two alternate, as in every
-round here, the threads of one pool wait until the scheduler takes a core from those of the other: milliseconds for
-products of microseconds. With one of the pools out of the way nobody waits. NumPy's keeps its threads, since the
-largest products, those of decision sets, go through it.
-
-A BLAS that NumPy and SciPy share has one pool, and is left alone.
+A policy's products take microseconds, and a BLAS that shares such a product among threads gains little. It can lose
+much: where another program uses a core, every product waits until the scheduler gives that core to its thread. The
+wheels of NumPy and SciPy make it worse, since each brings an OpenBLAS with a pool of threads of its own, which keep
+their cores busy for some milliseconds after each product, in case another one follows: calls of the two alternate in
+every round, and wait for each other. With one thread, results also do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -21,41 +19,52 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Modules that are linked to the BLAS of NumPy and to that of SciPy, and the names of an OpenBLAS's functions: in the
+# wheels of both, with 64-bit integers in NumPy's, and where the two share one.
+_MODULES = ("numpy._core._multiarray_umath", "scipy.linalg._fblas")
+_NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
+
 
 @dataclass(frozen=True)
 class Pool:
-    """The functions that read and set the number of threads of a BLAS."""
+    """The functions that read and set the number of threads of an OpenBLAS."""
 
     count: Callable[[], int]
     limit: Callable[[int], Any]
 
 
 @cache
-def scipy_pool() -> Pool | None:
-    """Return the pool of an OpenBLAS that is SciPy's alone, or None."""
-    module = find_spec("scipy.linalg._fblas")
-    try:
-        # The names of the OpenBLAS in SciPy's wheels; one that NumPy shares has others. The functions are so short that
-        # to hold the lock of the interpreter costs less than to release it.
-        library = ctypes.PyDLL(module.origin if module else None)
-        return Pool(library.scipy_openblas_get_num_threads, library.scipy_openblas_set_num_threads)
-    except (OSError, AttributeError):
-        return None
+def pools() -> tuple[Pool, ...]:
+    """Return the pools of each OpenBLAS that NumPy and SciPy use; another BLAS is left alone."""
+    found = []
+    for module in _MODULES:
+        spec = find_spec(module)
+        try:
+            # The functions are so short that holding the lock of the interpreter costs less than releasing it.
+            library = ctypes.PyDLL(spec.origin if spec else None)
+        except OSError:
+            continue
+        for name in _NAMES:
+            if hasattr(library, name.format("get")) and hasattr(library, name.format("set")):
+                found.append(Pool(library[name.format("get")], library[name.format("set")]))
+                break
+    return tuple(found)
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function with one thread in SciPy's pool, and restore the number afterwards."""
+    """Run a function with one thread in BLAS, and restore the number of threads afterwards."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        pool = scipy_pool()
-        before = 1 if pool is None else pool.count()
-        if pool is None or before == 1:
+        before = [(pool, threads) for pool in pools() if (threads := pool.count()) > 1]
+        if not before:
             return function(*args, **kwargs)
-        pool.limit(1)
+        for pool, _ in before:
+            pool.limit(1)
         try:
             return function(*args, **kwargs)
         finally:
-            pool.limit(before)
+            for pool, threads in before:
+                pool.limit(threads)
 
     return limited
