@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from eigenbandits.inputs import Array
+import numpy as np
+
+from eigenbandits.inputs import Array, whole
 
 if TYPE_CHECKING:
     from eigenbandits.theory import Structure
@@ -105,3 +107,42 @@ class Environment(Protocol):
 
     def instance(self, seed: int) -> Instance:
         """Draw the problem that belongs to a seed."""
+
+
+class DataInstance:
+    """Base of instances on real data, of which neither θ* nor the subspace is known.
+
+    Parameters
+    ----------
+    environment
+        The environment, which has a ``name``.
+    seed
+        At least 0.
+    dim
+        The length d of an action.
+    """
+
+    structure: Structure | None = None
+    # 1/2 by Hoeffding's lemma for rewards between 0 and 1.
+    noise: float = 0.5
+    theta_bound: float = 1.0
+
+    def __init__(self, environment: Any, seed: int, dim: int) -> None:
+        self.environment = environment
+        self.seed = whole(seed, "seed", least=0)
+        self.basis: Array = np.zeros((dim, 0))
+
+    @property
+    def name(self) -> str:
+        """The name of the environment."""
+        return str(self.environment.name)
+
+    @property
+    def theta(self) -> Array:
+        """θ*, where it is known."""
+        raise ValueError(f"{self.name} has no known θ*; leave out policies that need it, such as Oracle.")
+
+    @property
+    def action_bound(self) -> float | None:
+        """A bound on the norm of every action, where there is one."""
+        return None

@@ -163,15 +163,15 @@ class ClassificationInstance(OrderedExamples):
     environment: Classification
 
     def __init__(self, environment: Classification, seed: int) -> None:
-        super().__init__(environment, seed, len(environment.opened), environment.classes, environment.dim)
-        known = environment.theta is not None
-        self.theta_bound = float(np.linalg.norm(self.theta)) if known else 1.0
+        super().__init__(environment, seed, environment.dim, len(environment.opened), environment.classes)
+        if environment.theta is not None:
+            self.theta_bound = float(np.linalg.norm(self.theta))
 
     @property
     def theta(self) -> Array:
         """θ* of shape (d,)."""
         if self.environment.theta is None:
-            raise ValueError("this Classification does not know its θ*; give it theta= for policies that need it.")
+            raise ValueError(f"{self.name} has no known θ*; give it theta= for policies that need it.")
         return as_action(self.environment.theta, None, what="theta")
 
     @property

@@ -138,6 +138,17 @@ def _library_classes(what: str) -> dict[str, Callable[..., Any]]:
     return {"policy": policies, "environment": places}.get(what, policies | places)
 
 
+def entry(made: type, **arguments: Any) -> dict[str, Any]:
+    """Return a class and some of its arguments as an experiment takes them; the class need not be a dataclass.
+
+    Examples
+    --------
+    >>> entry(Structure, d_x=2)
+    {'kind': 'eigenbandits.theory.structure:Structure', 'd_x': 2}
+    """
+    return {"kind": f"{made.__module__}:{made.__qualname__}", **arguments}
+
+
 def specs(label: str, given: Any, what: str, data_files: DataFiles, base: Path) -> dict[str, Spec]:
     """Return the specs of one entry of an experiment, by label: several if it has ``each``.
 

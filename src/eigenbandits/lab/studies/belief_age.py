@@ -14,6 +14,7 @@ from eigenbandits.inputs import one_of, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.policy import Decision, Policy, files
 
@@ -82,7 +83,7 @@ def experiment(
         Seconds between two publications.
     """
     policies = {
-        f"{name}, {age:g} s": {"kind": f"{__name__}:Aged", "algorithm": name, "every": round(rate * age)}
+        f"{name}, {age:g} s": entry(Aged, algorithm=name, every=round(rate * age))
         for name in RULES
         for age in dict.fromkeys(ages)
     }

@@ -16,6 +16,7 @@ from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.coverage import verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance
@@ -183,7 +184,7 @@ def experiment(
     CertifiedMonitor(delta)  # refuses a bad δ
     return Experiment(
         name="coverage-certified",
-        policies={"certified": {"kind": f"{CertifiedMonitor.__module__}:CertifiedMonitor", "delta": delta}},
+        policies={"certified": entry(CertifiedMonitor, delta=delta)},
         environments={sets: AdaptiveSets(**asdict(environment), sets=sets) for sets in SETS},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

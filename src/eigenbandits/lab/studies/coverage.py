@@ -19,6 +19,7 @@ from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
@@ -222,7 +223,7 @@ def experiment(
     CoverageMonitor(**settings)  # type: ignore[arg-type]  # refuses bad settings
     return Experiment(
         name="coverage",
-        policies={choices: {"kind": f"{CoverageMonitor.__module__}:CoverageMonitor"} | settings},
+        policies={choices: entry(CoverageMonitor, **settings)},
         environments={environment.name: environment},
         seeds=seeds,
         rounds=rounds,

@@ -14,6 +14,7 @@ from eigenbandits.inputs import Array, one_of, probability, share
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.wrappers.guarded import Guarded
@@ -156,10 +157,9 @@ def experiment(
     if rounds <= SETTLED:
         raise ValueError(f"rounds is {rounds}; expected more than {SETTLED}, after which regret is compared.")
     GuardMonitor("plain", alpha, delta)  # refuses a bad α or δ
-    kind = f"{GuardMonitor.__module__}:GuardMonitor"
     return Experiment(
         name="guarded",
-        policies={start: {"kind": kind, "start": start, "alpha": alpha, "delta": delta} for start in STARTS},
+        policies={start: entry(GuardMonitor, start=start, alpha=alpha, delta=delta) for start in STARTS},
         environments={"positive": PositiveRewards(**asdict(environment))},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

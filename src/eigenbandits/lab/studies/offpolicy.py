@@ -25,6 +25,7 @@ from eigenbandits.inputs import Array, one_of, share
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.offpolicy import Log, estimate
 from eigenbandits.policy import Decision, Policy
@@ -162,7 +163,7 @@ def experiment(
         Logger(name, floor)  # refuses an unknown logger, or a bad floor
     return Experiment(
         name="offpolicy-coverage",
-        policies={name: {"kind": f"{Logger.__module__}:Logger", "policy": name, "floor": floor} for name in loggers},
+        policies={name: entry(Logger, policy=name, floor=floor) for name in loggers},
         environments={str(size): environment(size) for size in arms},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

@@ -13,6 +13,7 @@ from eigenbandits.inputs import Array, one_of
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.rules import RandomizedOptimism
@@ -76,11 +77,10 @@ def experiment(
     """Return the experiment whose results `summarize` reads."""
     for gamma in gammas:
         RandomizedOptimism(gamma)  # refuses a bad γ
-    kind = f"{Optimist.__module__}:Optimist"
     cells: dict[str, Any] = {}
     for name in policies:
-        cells[name] = {"kind": kind, "policy": name}
-        cells |= {f"{name}, γ = {gamma:g}": {"kind": kind, "policy": name, "gamma": gamma} for gamma in gammas}
+        cells[name] = entry(Optimist, policy=name)
+        cells |= {f"{name}, γ = {gamma:g}": entry(Optimist, policy=name, gamma=gamma) for gamma in gammas}
     return Experiment(
         name="offpolicy-regret",
         policies=cells,

@@ -18,10 +18,11 @@ from eigenbandits.lab.errors import LabError, unknown
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.catalogue import FOLDER
-from eigenbandits.lab.studies.problems.environments import DrawnInstance, FileProblem, orders
+from eigenbandits.lab.studies.problems.environments import FileInstance, FileProblem, orders
 from eigenbandits.policy import Decision
 
 WINDOW = 200
@@ -67,7 +68,7 @@ class AskedTexts(FileProblem):
         raise TypeError("AskedTexts has rounds only by instance(seed).")
 
 
-class AskedInstance(DrawnInstance):
+class AskedInstance(FileInstance):
     """One split of the texts and one order of those that are asked, again and again.
 
     Attributes
@@ -79,7 +80,7 @@ class AskedInstance(DrawnInstance):
     environment: AskedTexts
 
     def __init__(self, environment: AskedTexts, seed: int) -> None:
-        super().__init__(environment, seed)
+        super().__init__(environment, seed, environment.dim)
         self.rng = np.random.default_rng(self.seed)
         order = self.rng.permutation(len(environment.arrays["y"]))
         kept = min(UNSEEN, len(order) // 4)
@@ -169,10 +170,9 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
     """Return the experiment whose results `Comparison` reads."""
     if rounds % WINDOW:
         raise ValueError(f"rounds is {rounds}; expected a multiple of {WINDOW}, the window of the comparison.")
-    kind = f"{ScoredPlayer.__module__}:ScoredPlayer"
     return Experiment(
         name="scorer",
-        policies={player: {"kind": kind, "player": player, "rounds": rounds} for player in PLAYERS},
+        policies={player: entry(ScoredPlayer, player=player, rounds=rounds) for player in PLAYERS},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

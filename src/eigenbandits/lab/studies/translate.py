@@ -16,6 +16,7 @@ from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import orders
 from eigenbandits.lab.studies.scorer import SHOWN, AskedInstance
@@ -167,7 +168,7 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
     """Return the experiment whose results `report` reads."""
     return Experiment(
         name="translate",
-        policies={"EigenUCB": {"kind": f"{TranslatedPlayer.__module__}:TranslatedPlayer", "rounds": rounds}},
+        policies={"EigenUCB": entry(TranslatedPlayer, rounds=rounds)},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

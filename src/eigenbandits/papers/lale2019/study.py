@@ -15,6 +15,7 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.experiments.store import RESULTS, Store
 from eigenbandits.papers.lale2019.environment import Images
 from eigenbandits.papers.lale2019.features import find, open_features
@@ -94,7 +95,7 @@ def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
     """Return the environment of a block: from this package for the digits, from cached features for the others."""
     if block.dataset == "digits":
         return Digits(relu=block.layer == "relu")
-    return {"kind": f"{Images.__module__}:Images", "features": str(features_file(block, cache))}
+    return entry(Images, features=str(features_file(block, cache)))
 
 
 def unit(block: Block, cache: str | PathLike[str] | None = None) -> float:

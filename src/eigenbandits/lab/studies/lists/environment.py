@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.environments import Round
-from eigenbandits.inputs import Array, whole
+from eigenbandits.environments.base import DataInstance
+from eigenbandits.inputs import Array
 from eigenbandits.lab.studies.problems.environments import RatedFilms
 
 
@@ -68,35 +69,18 @@ class FilmLists:
 
     def instance(self, seed: int) -> FilmListsInstance:
         """Draw the visits that belong to a seed."""
-        return FilmListsInstance(self, seed)
+        return FilmListsInstance(self, seed, dim=1)
 
 
-class FilmListsInstance:
-    """The visits of `FilmLists` that belong to one seed.
+class FilmListsInstance(DataInstance):
+    """The visits of `FilmLists` that belong to one seed."""
 
-    Parameters
-    ----------
-    environment : FilmLists
-        Where they are from.
-    seed : int
-        At least 0.
-    """
-
-    structure = None
-    noise = 0.5
-    theta_bound = 1.0
-    action_bound = None
-
-    def __init__(self, environment: FilmLists, seed: int) -> None:
-        self.environment = environment
-        self.count = environment.count
-        self.seed = whole(seed, "seed", least=0)
-        self.basis: Array = np.zeros((1, 0))
+    environment: FilmLists
 
     @property
-    def theta(self) -> Array:
-        """Not known: real rewards are not linear."""
-        raise ValueError("FilmLists has no known θ*; leave out policies that need one.")
+    def count(self) -> int:
+        """How many films a list has."""
+        return self.environment.count
 
     @property
     def catalogue(self) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.environments import Classification, ClassificationInstance, Round
-from eigenbandits.inputs import Array, whole
+from eigenbandits.environments.base import DataInstance
+from eigenbandits.inputs import Array
 from eigenbandits.inputs.arrays import decision_set, in_blocks
 from eigenbandits.lab.studies.problems import preparation
 
@@ -55,50 +56,15 @@ class FileProblem(ABC):
     def rounds(self, rng: np.random.Generator) -> Iterator[Round]:
         """Yield rounds without end."""
 
-    def instance(self, seed: int) -> DrawnInstance:
+    def instance(self, seed: int) -> FileInstance:
         """Draw the rounds that belong to a seed."""
-        return DrawnInstance(self, seed)
+        return FileInstance(self, seed, self.dim)
 
 
-class DrawnInstance:
-    """The rounds of a `FileProblem` that belong to one seed; there is no known θ*.
+class FileInstance(DataInstance):
+    """The rounds of a `FileProblem` that belong to one seed."""
 
-    Parameters
-    ----------
-    environment : FileProblem
-        Where the rounds come from.
-    seed : int
-        At least 0.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (d, 0)
-        Empty: the subspace of the actions is not known.
-    noise : float
-        1/2, by Hoeffding's lemma for rewards in an interval of length 1.
-    theta_bound : float
-        1, because nothing is known.
-    """
-
-    structure = None
-    noise = 0.5
-    theta_bound = 1.0
-    action_bound = None
-
-    def __init__(self, environment: FileProblem, seed: int) -> None:
-        self.environment = environment
-        self.seed = whole(seed, "seed", least=0)
-        self.basis: Array = np.zeros((environment.dim, 0))
-
-    @property
-    def name(self) -> str:
-        """The name of the environment."""
-        return self.environment.name
-
-    @property
-    def theta(self) -> Array:
-        """Not known: real rewards are not linear."""
-        raise ValueError(f"{self.name} has no known θ*; leave out policies that need one.")
+    environment: FileProblem
 
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""

@@ -12,8 +12,8 @@ from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.reporting.renderer import to_bytes
 from eigenbandits.lab.reporting.tables import write_csv
+from eigenbandits.lab.studies.candidates import Candidate
 from eigenbandits.lab.studies.problems.figures import ratios
-from eigenbandits.lab.studies.problems.policies import Candidate
 from eigenbandits.lab.studies.problems.table import RegretTable
 
 # Points of a regret curve: the table needs only the last.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, markdown, standard_error
-from eigenbandits.lab.studies.problems.policies import Candidate
+from eigenbandits.lab.studies.candidates import Candidate
 
 NEAR = 1.05
 """The ratio up to which a policy counts as near the best."""

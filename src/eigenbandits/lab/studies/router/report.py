@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.statistics import mean_interval
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.players import BLOCK
 from eigenbandits.lab.studies.router.scenarios import PAIR_REQUESTS, pair_rows
@@ -70,20 +71,9 @@ def report(scenario: str, results: Results, data: Mapping[str, Array]) -> str:
 
 
 def paired(first: Array, second: Array) -> tuple[float, float]:
-    """Return the mean of the differences and half of its 95 % interval.
-
-    Examples
-    --------
-    >>> paired(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0]))
-    (1.0, 2.48...)
-    """
-    from scipy.stats import t
-
-    gaps = first - second
-    if len(gaps) < 2:
-        return float(gaps.mean()), math.nan
-    half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    return float(gaps.mean()), half
+    """Return the mean of the differences and half of its 95 % interval."""
+    found = mean_interval(first - second)
+    return found.mean, found.high - found.mean
 
 
 def _pacing(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.studies.router.players import BudgetedPlayer, ParetoPlayer, RouterPlayer
 from eigenbandits.lab.studies.router.scenarios import Requests
 
@@ -42,7 +43,7 @@ def experiment(
     return Experiment(
         name=f"router-{scenario}",
         policies={
-            f"{name} {level}": {"kind": f"{kind.__module__}:{kind.__name__}", "level": level, **options}
+            f"{name} {level}": entry(kind, level=level, **options)
             for name, (kind, options) in kinds.items()
             for level in range(len(instance.budgets))
         },
