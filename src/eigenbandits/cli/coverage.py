@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Model, Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import Model, Runner, runs_experiments, write_table
 
 Chooser = StrEnum("Chooser", {"PSLB": "PSLB", "OFUL": "OFUL", "Random": "Random"})
 Refresh = StrEnum("Refresh", {"lazy": "lazy", "every_round": "every-round"})
@@ -38,7 +38,6 @@ def command(
     ] = None,
 ) -> None:
     """Count the runs in which θ* or the subspace ever leaves a confidence set, and measure how loose the sets are."""
-    from eigenbandits.lab.reporting.tables import write_csv
     from eigenbandits.lab.studies import certified as certified_study
     from eigenbandits.lab.studies import coverage
 
@@ -59,6 +58,4 @@ def command(
         rows = coverage.summarize(results, delta)
         typer.echo(", choices by {}, subspace found {}, rank {}\n".format(*settings))
         typer.echo(coverage.report(environment, delta, results, rows))
-    path = results.folder / f"{experiment.name}.csv"
-    write_csv(path, rows)
-    wrote([path])
+    write_table(results.folder / f"{experiment.name}.csv", rows)

@@ -17,7 +17,7 @@ def command(
         str | None,
         typer.Option(help="Name of the log: its decisions count once under it.", show_default="that of the file"),
     ] = None,
-    url: Annotated[str, typer.Option(help="Where the service listens.")] = "http://127.0.0.1:8765",
+    url: options.Url = "http://127.0.0.1:8765",
     key: Annotated[
         str | None,
         typer.Option(help="An API key with the scope admin.", envvar="EIGENBANDITS_KEY", show_default="none"),

@@ -16,13 +16,10 @@ from eigenbandits.cli import options
 if TYPE_CHECKING:
     from eigenbandits.serve.storage.journal import Journal
 
-Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
 Folder = Annotated[Path | None, typer.Option(help="Folder of the service.")]
 Address = Annotated[str | None, typer.Option("--database", help="postgresql://… instead of SQLite in the folder.")]
 
-commands = typer.Typer(
-    help="Create, list and revoke keys of the decision service.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("Create, list and revoke keys of the decision service.")
 
 
 @contextmanager
@@ -56,7 +53,7 @@ def create(
     policy: Annotated[
         list[str] | None, typer.Option(help="The only policy that it is for; may be given more than once.")
     ] = None,
-    config: Config = None,
+    config: options.Config = None,
     folder: Folder = None,
     database: Address = None,
 ) -> None:
@@ -79,7 +76,7 @@ def generate() -> None:
 
 
 @commands.command("list")
-def show(config: Config = None, folder: Folder = None, database: Address = None) -> None:
+def show(config: options.Config = None, folder: Folder = None, database: Address = None) -> None:
     """List all keys: id, name, scopes, and when they were created and revoked."""
     with _journal(config, folder, database) as journal:
         keys = journal.keys()
@@ -92,7 +89,7 @@ def show(config: Config = None, folder: Folder = None, database: Address = None)
 @commands.command("revoke")
 def revoke(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
-    config: Config = None,
+    config: options.Config = None,
     folder: Folder = None,
     database: Address = None,
 ) -> None:

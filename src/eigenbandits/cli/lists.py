@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import Runner, runs_experiments, write_table
 from eigenbandits.lab.errors import LabError
 
 
@@ -25,7 +25,6 @@ def command(
     Stop it at any time, and the same command continues. Writes lists.csv next to the results. To get the data:
     eigenbandits data fetch movielens.
     """
-    from eigenbandits.lab.reporting.tables import write_csv
     from eigenbandits.lab.studies.candidates import available
     from eigenbandits.lab.studies.lists import study
 
@@ -37,6 +36,4 @@ def command(
     rows = study.table(run(study.experiment(file, candidates, seeds, rounds, first_seed), out))
     typer.echo(f"{rounds:,} lists of ten films for each of {seeds} seeds from {first_seed}\n\n{study.text(rows)}\n")
     typer.echo("\n".join(f"{label}: {one.description}" for label, one in candidates.items()))
-    path = out / "lists.csv"
-    write_csv(path, [vars(row) for row in rows])
-    wrote([path])
+    write_table(out / "lists.csv", [vars(row) for row in rows])

@@ -12,9 +12,7 @@ from eigenbandits.cli.runner import Runner, runs_experiments
 from eigenbandits.extras import need
 from eigenbandits.lab.errors import LabError
 
-commands = typer.Typer(
-    help="A router for language models: a gateway, and how good it is.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("A router for language models: a gateway, and how good it is.")
 
 
 @commands.command("serve")

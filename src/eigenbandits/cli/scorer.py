@@ -15,10 +15,6 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.results import Results
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all texts there"),
-]
 Dim = Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)]
 
 
@@ -27,7 +23,7 @@ class Texts:
     """The options of studies of labeled texts."""
 
     data: options.Data = None
-    problems: Problems = None
+    problems: options.AvailableNames = None
     dim: Dim = 512
     rounds: options.Rounds = 3000
     seeds: options.Seeds = 5

@@ -18,8 +18,6 @@ from eigenbandits.serve.settings import Settings
 if TYPE_CHECKING:
     from eigenbandits.serve import Server
 
-Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
-
 
 def with_settings(made: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for every setting, with the words that the settings have for it."""
@@ -41,16 +39,12 @@ def with_settings(made: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**given: Any) -> None:
         made(**given)
 
-    wrapped.__doc__ = made.__doc__
-    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in [*own, *more]]
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return wrapped
+    return options.with_parameters(wrapped, made, [*own, *more])
 
 
 @with_settings
 def command(
-    config: Config = None,
+    config: options.Config = None,
     check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and leave.")
@@ -91,6 +85,16 @@ def command(
         supervise(settings)
     else:
         run(Server(settings))
+
+
+def run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
+    """Run one role of a service with deciders and a learner."""
+    from eigenbandits.serve import Server, logs
+
+    with options.refusals():
+        settings = Settings.read(config, **given)
+    logs.to_stderr(settings.log_level)
+    run(Server(settings, role=role))
 
 
 def run(server: Server) -> None:

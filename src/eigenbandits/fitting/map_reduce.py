@@ -79,7 +79,11 @@ def fit(
 
         extras.need("lab", "dask", "pyarrow", what="Learning from a log by Dask")
     if is_dask(data):
-        learned = _fit_partitions(policy, data, columns)
+        from dask import delayed
+
+        columns.check(list(data.columns))
+        parts = data[columns.names].to_delayed()
+        learned = _fit_shards(policy, [delayed(Partition)(part, i) for i, part in enumerate(parts)], columns, "dask")
     else:
         dataset = open_dataset(data)
         columns.check(dataset.schema.names)
@@ -109,10 +113,11 @@ def _refuse_unfit(policy: Policy, columns: Columns) -> None:
         )
 
 
-def _fit_shards(policy: Policy, shards: Sequence[Shard], columns: Columns, engine: str) -> Policy:
-    """Learn from the shards of a dataset."""
+def _fit_shards(policy: Policy, shards: Sequence[Any], columns: Columns, engine: str) -> Policy:
+    """Learn from shards, or from what Dask will make into shards."""
     for shard in shards:
-        block = next(shard.blocks(columns, FIRST), None)
+        first: Shard = shard if isinstance(shard, Shard) else shard.compute()
+        block = next(first.blocks(columns, FIRST), None)
         if block is not None:
             break
     else:
@@ -127,24 +132,6 @@ def _fit_shards(policy: Policy, shards: Sequence[Shard], columns: Columns, engin
     return files.from_bytes(found[0])
 
 
-def _fit_partitions(policy: Policy, frame: Any, columns: Columns) -> Policy:
-    """Learn from the partitions of a Dask data frame."""
-    from dask import compute, delayed
-
-    columns.check(list(frame.columns))
-    parts = frame[columns.names].to_delayed()
-    for number, part in enumerate(parts):
-        block = next(Partition(part.compute(), number).blocks(columns, FIRST), None)
-        if block is not None:
-            break
-    else:
-        raise ValueError("the log is empty; expected at least one row.")
-    template = files.to_bytes(_template(policy, block))
-    learn, merge = delayed(_learn_partition, pure=False), delayed(_merge, pure=False)
-    found = compute(_reduce([learn(template, part, number, columns) for number, part in enumerate(parts)], merge))
-    return files.from_bytes(found[0])
-
-
 def _template(policy: Policy, block: LogRows) -> Policy:
     """Return a replica that has seen nothing but centers as the policy does, or as the first rows ask for."""
     fresh = policy.clone()
@@ -154,10 +141,6 @@ def _template(policy: Policy, block: LogRows) -> Policy:
         first = block.vectors if block.sets is None else np.concatenate(block.sets[:FIRST])
         fresh._start(inputs.as_actions(first, None, what="vectors", dtype=fresh.dtype))
     return fresh
-
-
-def _learn_partition(template: bytes, frame: Any, number: int, columns: Columns) -> bytes:
-    return _learn(template, Partition(frame, number), columns)
 
 
 def _learn(template: bytes, shard: Shard, columns: Columns) -> bytes:

@@ -81,10 +81,7 @@ def as_reward(reward: Any) -> float:
 
 def as_rewards(rewards: Any, count: int) -> Array:
     """Return a vector of finite rewards, one for each of `count` actions."""
-    array = _as_numbers(rewards, "rewards")
-    if array.ndim != 1 or array.shape[0] != count:
-        raise ValueError(f"rewards has shape {array.shape}; expected ({count},), one for each action.")
-    return _finite(array, "rewards")
+    return as_scores(rewards, count, what="rewards")
 
 
 def as_scores(scores: Any, count: int, *, what: str = "scores") -> Array:

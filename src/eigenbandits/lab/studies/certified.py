@@ -18,7 +18,7 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.lab.studies.coverage import verdict
+from eigenbandits.lab.studies.coverage import departures, verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision
 from eigenbandits.subspace.error import subspace_distance
@@ -196,27 +196,16 @@ def experiment(
 def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     """Return one row for each kind of decision sets and each of `MEASURED`: how often the truth left the set.
 
-    `limit` is what is allowed plus three standard errors of a share of that size. With the estimated ε nothing is
-    proved, and nothing is promised.
+    With the estimated ε nothing is proved, and nothing is promised.
     """
-    count = len(results.seeds)
-    limit = delta + 3.0 * math.sqrt(delta * (1.0 - delta) / count)
     rows = []
     for e, sets in enumerate(results.environments):
         for name in MEASURED:
             nearest = results.final(f"nearest:{name}")[0, e]
-            left = int(np.count_nonzero(nearest > 1.0))
-            proved = name not in ASSUMED
             rows.append(
-                {
-                    "sets": sets,
-                    "set": name,
-                    "runs": count,
-                    "left": left,
-                    "share": left / count,
-                    "allowed": delta if proved else None,
-                    "limit": limit if proved else None,
-                    "holds": left / count <= limit if proved else None,
+                {"sets": sets, "set": name}
+                | departures(nearest, None if name in ASSUMED else delta)
+                | {
                     "nearest": float(np.median(nearest)),
                     "refuted": float(results.final("refuted")[0, e].mean()),
                     "regret": float(results.final("regret")[0, e].mean()),

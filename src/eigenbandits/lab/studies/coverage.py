@@ -235,8 +235,6 @@ def experiment(
 def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     """Return one row for each set: how often the truth left it, what the theorem allows, and how loose it is.
 
-    `limit` is what is allowed plus three standard errors of a share of that size.
-
     Examples
     --------
     >>> import tempfile
@@ -246,29 +244,33 @@ def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     >>> rows[0]["set"], rows[0]["radius"], rows[0]["left"]
     ('C_d', 'logdet', 0)
     """
-    count = len(results.seeds)
     measured = (Bound.from_column(column) for column in results.columns if column.startswith("nearest:"))
     rows = []
     for bound in sorted(measured, key=_order):
         nearest = results.final(bound.column("nearest"))[0, 0]
-        left = int(np.count_nonzero(nearest > 1.0))
-        allowed = min(1.0, ALLOWED[bound.set] * delta)
         loose = float(np.median(results.final(bound.column("looseness"))[0, 0]))
-        limit = allowed + 3.0 * _root(allowed * (1.0 - allowed) / count)
         rows.append(
             bound._asdict()
-            | {
-                "runs": count,
-                "left": left,
-                "share": left / count,
-                "allowed": allowed,
-                "limit": limit,
-                "holds": left / count <= limit,
-                "bound_over_truth": loose if math.isfinite(loose) else None,
-                "nearest": float(nearest.max()),
-            }
+            | departures(nearest, min(1.0, ALLOWED[bound.set] * delta))
+            | {"bound_over_truth": loose if math.isfinite(loose) else None, "nearest": float(nearest.max())}
         )
     return rows
+
+
+def departures(nearest: Array, allowed: float | None) -> dict[str, Any]:
+    """Return in how many runs the truth left a set, and whether that is more often than allowed, if anything is.
+
+    Parameters
+    ----------
+    nearest
+        The largest truth/bound of each run: above 1, the truth has left the set.
+    allowed
+        The share of runs that is allowed. `limit` is three standard errors of a share of that size above it.
+    """
+    count, left = len(nearest), int(np.count_nonzero(nearest > 1.0))
+    limit = None if allowed is None else allowed + 3.0 * math.sqrt(allowed * (1.0 - allowed) / count)
+    holds = None if limit is None else left / count <= limit
+    return {"runs": count, "left": left, "share": left / count, "allowed": allowed, "limit": limit, "holds": holds}
 
 
 def exceeded(results: Results, safety: float) -> float:
