@@ -110,17 +110,7 @@ class Environment(Protocol):
 
 
 class DataInstance:
-    """Base of instances on real data, of which neither θ* nor the subspace is known.
-
-    Parameters
-    ----------
-    environment
-        The environment, which has a ``name``.
-    seed
-        At least 0.
-    dim
-        The length d of an action.
-    """
+    """Base of instances on real data, of which neither θ* (d,) nor the subspace is known."""
 
     structure: Structure | None = None
     # 1/2 by Hoeffding's lemma for rewards between 0 and 1.

@@ -12,15 +12,7 @@ from eigenbandits.environments.base import DataInstance
 
 
 class OrderedExamples(DataInstance):
-    """Examples of which one row earns 1 and every other 0, in the order of one seed.
-
-    Parameters
-    ----------
-    environment, seed, dim
-        See `DataInstance`; the environment also has ``shuffle``.
-    examples, classes
-        The number of examples, and K.
-    """
+    """Examples of which one row earns 1 and every other 0, in an order drawn by the seed if they are shuffled."""
 
     def __init__(self, environment: Any, seed: int, dim: int, examples: int, classes: int) -> None:
         super().__init__(environment, seed, dim)

@@ -21,12 +21,7 @@ _PARTIAL, _PAST_THE_END = 206, 416
 class Resumed:
     """A downloader for pooch that keeps a partial download next to the target, as ``NAME.part``.
 
-    Parameters
-    ----------
-    target : Path
-        The path of the file.
-    tell : callable
-        Called with a line at every tenth of the file: how far it is, and how long it will take.
+    At every tenth of the file it reports how much it has, and how long the rest will take.
     """
 
     def __init__(self, target: Path, echo: Echo) -> None:

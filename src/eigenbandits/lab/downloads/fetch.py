@@ -21,17 +21,7 @@ _USUAL_BITS_PER_SECOND = 50e6
 
 
 def fetch(source: Source, to: str | PathLike[str] | None, echo: Echo) -> Path:
-    """Fetch the missing files of a dataset, and return their folder.
-
-    Parameters
-    ----------
-    source
-        The dataset.
-    to
-        The folder of the data; by default what `data_folder` returns.
-    echo
-        Called with lines of text: what is done, how large it is, and how long it takes.
-    """
+    """Fetch the missing files of a dataset into the folder of the data, and return their folder."""
     folder = data_folder(to) / source.folder
     wrong = [name for name in source.files if not is_right(folder, name, source)]
     if not wrong:

@@ -11,18 +11,10 @@ _LINE_SECONDS = 10.0
 
 
 class Progress:
-    """Counts cells and rounds, and says how far they are in plain lines; `LiveProgress` draws them instead.
+    """Counts cells and rounds, and reports them in plain lines; `LiveProgress` draws a bar instead.
 
-    Parameters
-    ----------
-    cells, present : int
-        All cells, and those that are already there.
-    rounds : int
-        The rounds of the cells that are missing.
-    stream : file, optional
-        Where lines go, by default standard error; nothing is written if `quiet`.
-    quiet : bool
-        Whether nothing is said but what a person must know.
+    Of `cells`, `present` are finished already; the others have `rounds` rounds. Lines go to standard error by default;
+    `quiet` leaves only notes.
     """
 
     def __init__(

@@ -23,15 +23,7 @@ _BANDS = {STANDARD_ERROR: "mean ± standard error", "bootstrap": "mean, 95 % boo
 
 
 class ExperimentFigure(ABC):
-    """One figure of an experiment.
-
-    Attributes
-    ----------
-    name : str
-        The name of its file.
-    description : str
-        A sentence for the report.
-    """
+    """One figure of an experiment; `name` is that of its file, `description` a sentence for the report."""
 
     name: str
     description: str
@@ -174,15 +166,7 @@ class Cost(ExperimentFigure):
 
 @dataclass(frozen=True)
 class Grid(ExperimentFigure):
-    """Small multiples: one setting of the environments down, another across, such as d × m.
-
-    Parameters
-    ----------
-    rows, columns : str
-        Two settings of the environments.
-    column : str
-        What is drawn over rounds.
-    """
+    """Small multiples of a column over rounds: one setting of the environments down, another across, such as d × m."""
 
     rows: str = "dim"
     columns: str = "rank"

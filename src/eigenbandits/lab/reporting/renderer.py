@@ -42,15 +42,7 @@ _LEGEND_CHARACTERS = 40
 
 
 def canvas(rows: int = 1, columns: int = 1, *, width: float = 4.0, height: float = 3.0) -> tuple[Figure, list[Axes]]:
-    """Return an empty matplotlib figure and its axes row by row, made without global state.
-
-    Parameters
-    ----------
-    rows, columns : int
-        Panels.
-    width, height : float
-        Inches of one panel.
-    """
+    """Return an empty matplotlib figure and its axes row by row, made without global state; sizes are in inches."""
     need("plot", "matplotlib", what="Drawing a figure")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

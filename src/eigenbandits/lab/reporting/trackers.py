@@ -18,15 +18,7 @@ _CURVES = ("regret", "reward", "accuracy", "rank", "projection_error")
 
 
 def write_csv_of_rounds(results: Results, path: str | PathLike[str]) -> Path:
-    """Write every recorded round as one row: experiment, policy, environment, seed, round, and a column for each curve.
-
-    Parameters
-    ----------
-    results
-        What `Experiment.run` returned.
-    path
-        The file.
-    """
+    """Write each recorded round as a row: experiment, policy, environment, seed, round, and a column for each curve."""
     shown = [column for column in _CURVES if results.has(column)]
     rows = []
     for policy, environment, place, seed in _runs(results):

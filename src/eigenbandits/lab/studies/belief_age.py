@@ -24,15 +24,8 @@ RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 class Aged:
     """A learner that takes in every round, and a decider whose copy of it is as old as the last publication.
 
-    Parameters
-    ----------
-    algorithm : {"EigenUCB", "EigenTS"}
-        What both of them are.
-    every : int
-        Rounds between two publications; 0 chooses by the newest belief, as the single-process service does. The first
-        belief is published after the first round, as in the service.
-    seed : int, optional
-        Seed of the policy.
+    `every` is the number of rounds between two publications; 0 chooses by the newest belief, as the single-process
+    service does. The first belief is published after the first round, as in the service.
     """
 
     def __init__(self, algorithm: str = "EigenUCB", every: int = 0, seed: int | None = None) -> None:
@@ -75,12 +68,7 @@ def experiment(
 ) -> Experiment:
     """Return the experiment whose results `table` reads.
 
-    Parameters
-    ----------
-    rate
-        Decisions per second, which turns ages into rounds.
-    ages
-        Seconds between two publications.
+    `ages` are the seconds between two publications; `rate`, in decisions per second, turns them into rounds.
     """
     policies = {
         f"{name}, {age:g} s": entry(Aged, algorithm=name, every=round(rate * age))

@@ -187,17 +187,7 @@ def _best(values: np.ndarray, costs: np.ndarray, budget: float) -> float:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant that was chosen by looking.
-
-    Attributes
-    ----------
-    module, name
-        Where it is.
-    values
-        What to try by default.
-    measure
-        What it was chosen by.
-    """
+    """A calibrated constant: where it is, what to try by default, and the measurement that it was chosen by."""
 
     module: str
     name: str
@@ -248,17 +238,7 @@ CONSTANTS = {
 
 
 def table(name: str, values: Sequence[float], seeds: range) -> str:
-    """Return what was measured with each value of a constant, as text.
-
-    Parameters
-    ----------
-    name
-        A key of `CONSTANTS`.
-    values
-        What to try; its own defaults if there are none.
-    seeds
-        The seeds.
-    """
+    """Return what was measured with each value of one of `CONSTANTS`, by default its own, as text."""
     if name not in CONSTANTS:
         raise unknown("constant", name, CONSTANTS)
     constant = CONSTANTS[name]

@@ -46,13 +46,7 @@ neighbors: half of each action is the current estimate. adversary: half of it is
 
 @dataclass(frozen=True)
 class AdaptiveSets(LowRank):
-    """`LowRank` whose decision sets may depend on what has happened.
-
-    Parameters
-    ----------
-    sets : {"drawn", "withdrawn", "neighbors", "adversary"}
-        Where decision sets come from.
-    """
+    """`LowRank` whose decision sets may depend on what has happened; `sets` is one of `SETS`."""
 
     sets: str = "drawn"
 
@@ -69,12 +63,8 @@ class AdaptiveSets(LowRank):
 class AdaptiveInstance(WrappedInstance):
     """One drawn problem of `AdaptiveSets`.
 
-    Attributes
-    ----------
-    estimate : ndarray of shape (d,), or None
-        The policy's current estimate, which the policy sets.
-    sold_out : int or None
-        The row that the policy's last reward sold out.
+    The monitor sets `estimate` (d,), the policy's current estimate, and `sold_out`, the row that the last reward sold
+    out.
     """
 
     def __init__(self, sets: str, model: LowRankInstance) -> None:
@@ -112,15 +102,7 @@ class AdaptiveInstance(WrappedInstance):
 
 
 class CertifiedMonitor:
-    """A policy on a certified set that knows the truth and compares it with the set in every round.
-
-    Parameters
-    ----------
-    delta : float
-        δ.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """A policy on a certified set that knows the truth and compares it with the set in every round."""
 
     def __init__(self, delta: float = 0.05, seed: int | None = None) -> None:
         self.delta = probability(delta, "delta")

@@ -103,16 +103,7 @@ def policies(dim: int) -> dict[str, Mapping[str, Any]]:
 def experiment(
     environment: LowRank, rounds: int, seeds: int, only: Collection[str] = (), first_seed: int = 1000
 ) -> Experiment:
-    """Return the experiment whose results `rows` and `regret_table` read.
-
-    Parameters
-    ----------
-    environment
-        The model.
-    rounds, seeds, first_seed
-        The length of each run, the number of seeds, and the first of them.
-    only
-        The policies to run; all of them if empty.
+    """Return the experiment whose results `rows` and `regret_table` read; `only` names the policies to run, if not all.
 
     Examples
     --------

@@ -65,18 +65,9 @@ class Bound(NamedTuple):
 class CoverageMonitor:
     """A policy that knows the truth and compares it in every round with the confidence sets of a PSLB.
 
-    Parameters
-    ----------
-    choices : {"PSLB", "OFUL", "Random"}
-        Which policy makes the choices.
-    delta : float
-        δ.
-    refresh : {"lazy", "every-round"}
-        How often the subspace is recomputed.
-    rank : {"true", "auto"}
-        "true": the sets use the true rank, as the theorems assume; "auto": the rank found in the spectrum.
-    seed : int, optional
-        Seed of the policies.
+    `choices`, one of `CHOOSERS`, is the policy that chooses. `refresh`, "lazy" or "every-round", is how often the
+    subspace is recomputed. With `rank` "true" the sets use the true rank, as the theorems assume; with "auto" the rank
+    found in the spectrum.
     """
 
     def __init__(

@@ -32,12 +32,8 @@ Change = Literal["none", "reversal", "rotation"]
 class DriftingTaste(WrappedEnvironment):
     """The paper's model (rank 4 of 100 dimensions, 10 actions) with a θ that changes within the subspace.
 
-    Parameters
-    ----------
-    change : {"none", "reversal", "rotation"}
-        Nothing; θ becomes −θ halfway; or θ turns once around the circle through another direction of the subspace.
-    rounds : int
-        How long the run lasts.
+    With "reversal" θ becomes −θ halfway; with "rotation" it turns once around the circle through another direction of
+    the subspace; with "none" nothing changes.
     """
 
     change: Change
@@ -73,17 +69,7 @@ class DriftingTaste(WrappedEnvironment):
 
 @dataclass(frozen=True)
 class PermutedLabels(WrappedEnvironment):
-    """A table of labels in which every label takes the next one's place, halfway or never.
-
-    Parameters
-    ----------
-    table : str
-        A table that scikit-learn ships.
-    permuted : bool
-        Whether the labels change.
-    rounds : int
-        How long the run lasts.
-    """
+    """A table that scikit-learn ships, in which every label takes the next one's place halfway, or never."""
 
     table: str = "wine"
     permuted: bool = True

@@ -61,16 +61,8 @@ def environments() -> dict[str, DependentSets]:
 class EstimateMonitor:
     """A policy that always chooses the first action, and compares estimates from all vectors with the truth.
 
-    Parameters
-    ----------
-    rank : int
-        The true rank, with which projection errors are estimated.
-    center : {"none", "mean"}
-        Whether the actions are centered.
-    moments : sequence of int
-        The rounds after which the rules are applied.
-    seed : int, optional
-        Seed of the shuffles.
+    Projection errors are estimated with the true `rank`. The rules are applied after the rounds `moments`; the seed is
+    that of the shuffles.
     """
 
     def __init__(

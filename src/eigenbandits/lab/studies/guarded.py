@@ -52,14 +52,9 @@ class PositiveRewards(LowRank):
 
 
 class PositiveInstance:
-    """One drawn problem of `PositiveRewards`.
+    """One drawn problem of `PositiveRewards`: θ* (d + 1,) has the intercept last.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (d + 1,)
-        θ*, with the intercept last.
-    estimate : ndarray of shape (d + 1,), or None
-        Where an adversary draws the actions toward the error of an estimate: that estimate.
+    If an `estimate` (d + 1,) is set, actions are drawn toward its current error.
     """
 
     def __init__(self, model: LowRankInstance) -> None:
@@ -83,17 +78,7 @@ class PositiveInstance:
 
 
 class GuardMonitor:
-    """A guarded policy that knows the truth and compares what it earns with what the baseline would.
-
-    Parameters
-    ----------
-    start : {"plain", "best", "poisoned", "contrary", "adversary", "no guard"}
-        How the run starts.
-    alpha, delta : float
-        α and δ.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """A guarded policy that knows the truth and compares what it earns with what the baseline would; see `STARTS`."""
 
     def __init__(self, start: str, alpha: float = 0.1, delta: float = 0.01, seed: int | None = None) -> None:
         self.start = one_of(start, "start", STARTS)

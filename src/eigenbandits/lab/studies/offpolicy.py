@@ -72,17 +72,7 @@ TARGETS: Mapping[str, Callable[[Array], Array]] = {"uniform": _uniform, "tilted"
 
 
 class Logger:
-    """A randomized policy that knows the truth, keeps a log of its decisions, and evaluates the targets from it.
-
-    Parameters
-    ----------
-    policy : str
-        Which of `LOGGERS`.
-    floor : float
-        ε.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """One of `LOGGERS`, which knows the truth, keeps a log of its decisions, and evaluates the targets from it."""
 
     def __init__(self, policy: str, floor: float = 0.1, seed: int | None = None) -> None:
         self.policy = LOGGERS[one_of(policy, "policy", tuple(LOGGERS))](share(floor, "floor"), seed)

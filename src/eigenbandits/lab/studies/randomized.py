@@ -33,16 +33,9 @@ POLICIES: Mapping[str, Callable[[int | None], Policy]] = {
 
 
 class Optimist:
-    """An optimistic policy, with or without chance, that adds up what it leaves to chance.
+    """One of the optimistic `POLICIES`, with or without chance, that counts what it leaves to chance.
 
-    Parameters
-    ----------
-    policy : str
-        Which of `POLICIES`.
-    gamma : float, optional
-        γ of `rules.RandomizedOptimism`; None leaves nothing to chance.
-    seed : int, optional
-        Seed of the policy.
+    `gamma` is γ of `rules.RandomizedOptimism`; None leaves nothing to chance.
     """
 
     def __init__(self, policy: str, gamma: float | None = None, seed: int | None = None) -> None:

@@ -37,12 +37,7 @@ _TEXTS = "txt_{}.npz"
 class AskedTexts(FileProblem):
     """Texts to be given one of K labels, some of which are never asked: features for a correction, and the cosine last.
 
-    Parameters
-    ----------
-    file : path
-        Holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
-    numbers : int
-        Numbers of each action, by `features.Bilinear`.
+    The file is that of `LabeledTexts`; each action has as many `numbers`, by `features.Bilinear`.
     """
 
     file: str
@@ -69,13 +64,7 @@ class AskedTexts(FileProblem):
 
 
 class AskedInstance(FileInstance):
-    """One split of the texts and one order of those that are asked, again and again.
-
-    Attributes
-    ----------
-    unseen : ndarray of shape (m,)
-        The texts that are never asked, by their numbers.
-    """
+    """One split of the texts into `unseen`, which are never asked, and `asked`, again and again, each by its number."""
 
     environment: AskedTexts
 
@@ -183,18 +172,9 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One problem's outcome.
+    """One problem's outcome: the rounds kept (p,), and for each policy its reward so far (seeds, p).
 
-    Attributes
-    ----------
-    problem : str
-        Its name.
-    rounds : ndarray of shape (p,)
-        The rounds that are kept.
-    rewards : dict of ndarray of shape (seeds, p)
-        The reward so far of each player.
-    unseen : dict of ndarray of shape (seeds,)
-        The share of right answers to the queries never asked.
+    `unseen` is for each policy the share of right answers to the queries never asked (seeds,).
     """
 
     problem: str

@@ -55,15 +55,7 @@ ENCODERS: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {"rotate
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """The texts and labels of an instance as one encoder gives them, and the actions that follow.
-
-    Attributes
-    ----------
-    texts, labels : ndarray
-        Their vectors.
-    features : Bilinear
-        What makes an action of a text and a label.
-    """
+    """The texts and labels of an instance as one encoder embeds them, and the features that make actions of both."""
 
     texts: Array
     labels: Array

@@ -25,15 +25,7 @@ class NotRunError(LookupError):
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """What the results say about a claim.
-
-    Attributes
-    ----------
-    verdict : str
-        held, partly, not, or not run.
-    numbers : str
-        The numbers behind it.
-    """
+    """What the results say about a claim: held, partly, not, or not run; and the numbers behind it."""
 
     verdict: str
     numbers: str
@@ -42,13 +34,9 @@ class ClaimResult:
 class ClaimData:
     """The results table read in one of three ways.
 
-    Parameters
-    ----------
-    table : ResultsTable
-        All results.
-    kind : {"linear", "other", "scaled"}
-        Linear layers everywhere; a ReLU layer, and for ImageNet the products of the untouched network; or linear layers
-        with λ = 1 for actions that are scaled to a norm of 1, where everything is from the projected set alone.
+    "linear" has linear layers everywhere; "other" a ReLU layer, and for ImageNet the products of the untouched network;
+    "scaled" linear layers with λ = 1 for actions that are scaled to a norm of 1, where everything is from the projected
+    set alone.
     """
 
     def __init__(self, table: ResultsTable, kind: str = "linear") -> None:
@@ -85,17 +73,7 @@ class ClaimData:
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper.
-
-    Attributes
-    ----------
-    words, where, test : str
-        The claim, where the paper makes it, and the test.
-    figure : str
-        The figure whose command computes the numbers.
-    judge : callable
-        Checks the results.
-    """
+    """One claim of the paper, where it makes it, the test, the figure whose command runs it, and the check."""
 
     words: str
     where: str

@@ -47,10 +47,7 @@ GROUPS = {
 class Longest:
     """The longest action, whatever was earned before: what the features reveal by their length alone.
 
-    Attributes
-    ----------
-    center : {"none", "differences"}
-        Whether lengths are measured from the mean of the decision set.
+    With `center` "differences" lengths are measured from the mean of the decision set.
     """
 
     center: str = "none"
@@ -135,17 +132,10 @@ def _main_blocks() -> set[str]:
 
 
 def line_up(block: Block, group: str, unit: float = 1.0) -> dict[str, Any]:
-    """Return the policies of one group on a block, by label.
+    """Return the policies of one of `GROUPS` on a block, by label.
 
-    Parameters
-    ----------
-    block : Block
-        The block.
-    group : str
-        The group; see `GROUPS`.
-    unit : float
-        The root mean square norm of the network's actions. The environment divides them by it: λ = 1 in the network's
-        units is λ = 1/unit² here.
+    `unit` is the root mean square norm of the network's actions. The environment divides them by it: λ = 1 in the
+    network's units is λ = 1/unit² here.
     """
     own = {"ridge": constants()["ridge"] / unit**2}
 

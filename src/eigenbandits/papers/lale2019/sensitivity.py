@@ -28,17 +28,7 @@ NAMES = ("PSLB m=1", "PSLB m=4", "PSLB m=16", "PSLB sharp m=4", "OFUL", "OFUL lo
 
 @dataclass(frozen=True)
 class SensitivityPoint:
-    """The mistakes of one policy with one value of one constant, the others as in settings.toml.
-
-    Attributes
-    ----------
-    constant, policy : str
-        The constant and the policy.
-    value : float
-        Its value.
-    mistakes, standard_error : float
-        Over seeds.
-    """
+    """The mistakes of one policy with one value of one constant, the others as in settings.toml."""
 
     constant: str
     value: float

@@ -28,17 +28,7 @@ _ALL_IMAGES = 10_000_000
 
 @dataclass(frozen=True)
 class Study:
-    """One group of policies on one block at one scale.
-
-    Attributes
-    ----------
-    block : Block
-        The block.
-    group : str
-        The group; see `policies.GROUPS`.
-    scale : str
-        The length of the runs: quick or full.
-    """
+    """One of `policies.GROUPS` on one block at one scale, quick or full."""
 
     block: Block
     group: str

@@ -20,17 +20,7 @@ HEARTBEAT_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class PendingCell:
-    """A cell to run.
-
-    Attributes
-    ----------
-    hash, text : str
-        The hash of the cell, and its description as text.
-    name : str
-        Its name for people.
-    rounds : int
-        Its length.
-    """
+    """A cell to run: its hash, its description as text, its name for people, and its length in rounds."""
 
     hash: str
     text: str

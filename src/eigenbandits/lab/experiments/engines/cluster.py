@@ -21,17 +21,10 @@ OVERDUE = 20
 
 
 class Cluster(Engine):
-    """Run cells on a cluster.
+    """Run cells on a cluster: a running scheduler's, or, without one, a cluster of `workers` processes on this machine.
 
     Workers receive a cell as text and return its file, so they need this library, and the data files at the same paths,
     but no shared disk for results.
-
-    Parameters
-    ----------
-    workers : int, optional
-        The number of processes of a cluster on this machine, by default one per processor.
-    scheduler : str, optional
-        The address of a running scheduler; None starts a cluster on this machine.
     """
 
     def __init__(self, workers: int | None = None, scheduler: str | None = None) -> None:

@@ -25,17 +25,11 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Processes(Engine):
-    """Run cells in several processes of this machine.
+    """Run cells in several processes of this machine, by default one per processor.
 
     A pool of several workers breaks when one of them is killed, and loses the cells of all. So each worker is a pool of
-    one, fed by a thread that restarts it when it dies.
-
-    Parameters
-    ----------
-    scratch : Path
-        The folder of a small file with the progress of each worker.
-    workers : int, optional
-        The number of processes, by default one per processor.
+    one, fed by a thread that restarts it when it dies. `scratch` is the folder of a small file with each worker's
+    progress.
     """
 
     def __init__(self, scratch: Path, workers: int | None = None) -> None:

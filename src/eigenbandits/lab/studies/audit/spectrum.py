@@ -21,17 +21,10 @@ _DRAWS = 3
 
 @dataclass(frozen=True)
 class ErrorPoint:
-    """How well the subspace is known after some rounds.
+    """How well the subspace is known after some rounds: ‖P̂ − P‖₂ as the spectrum suggests, and as measured.
 
-    Attributes
-    ----------
-    rounds : int
-        The number of rounds.
-    estimated : float
-        ‖P̂ − P‖₂ as the spectrum suggests.
-    measured : float or None
-        The distance to the subspace of all vectors, measured with that many decision sets drawn from them; None if
-        the file does not have twice as many.
+    It is measured as the distance to the subspace of all vectors with that many decision sets drawn from them; None if
+    the file does not have twice as many.
     """
 
     rounds: int
@@ -110,14 +103,7 @@ def projection_errors(
 ) -> tuple[ErrorPoint, ...]:
     """Return how the projection error falls with the rounds, estimated from the spectrum and measured by resampling.
 
-    Parameters
-    ----------
-    vectors, spectrum, directions, center
-        The vectors, and the spectrum and subspace (d, m) that all of them give.
-    arms
-        Vectors seen in a round.
-    distinct
-        The share of them that is not a copy of another.
+    `spectrum` and `directions` (d, m) are what all vectors give; `distinct` is the share of them that are no copies.
     """
     rank = directions.shape[1]
     rng = np.random.default_rng(0)

@@ -18,18 +18,9 @@ from eigenbandits.lab.studies.problems.environments import RatedFilms
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visit:
-    """One visit of a user.
+    """One visit: what is known of the user (q,), and the films on offer by their numbers.
 
-    Attributes
-    ----------
-    user
-        What is known of the user (q,).
-    films
-        Which films are on offer, by their numbers.
-    actions
-        A vector for each film (K, d), made of the user and the film.
-    liked
-        Whether the user likes each film (K,): 1 or 0.
+    For each film there is an action vector (K, d), made of user and film, and whether the user likes it (K,): 1 or 0.
     """
 
     user: Array
@@ -40,17 +31,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class FilmLists:
-    """Lists of films for the users of MovieLens; the reward of a list is how many of its films the user likes.
+    """Lists of `count` of `films` films for the users of MovieLens, which earn the number of films that the user likes.
 
-    Whoever plays it is shown the instance (`reveal`) and takes the visits from there, a list for each round; the choice
-    in a round is how many films of its list were liked, so that rewards and regrets are those of lists.
-
-    Parameters
-    ----------
-    file : path
-        See `RatedFilms`.
-    films, count : int
-        How many films are on offer in a visit, and how many a list has.
+    A policy gets the instance (`reveal`) and takes the visits from there, a list for each round; the choice in a round
+    is how many films of its list were liked, so that rewards and regrets are those of lists. The file is that of
+    `RatedFilms`.
     """
 
     file: str

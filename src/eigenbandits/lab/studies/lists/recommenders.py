@@ -13,13 +13,7 @@ from eigenbandits.lab.studies.lists.environment import FilmListsInstance, Visit
 
 
 class Recommender:
-    """Makes one list for each visit of an instance, and learns from it.
-
-    Parameters
-    ----------
-    seed : int, optional
-        Seed of its own randomness.
-    """
+    """Makes one list for each visit of an instance, and learns from it."""
 
     count = 0
 
@@ -59,16 +53,11 @@ class Listed(Recommender):
 
 
 class OneByOne(Listed):
-    """`EigenUCB().choose` as often as a list is long, among the films not taken yet.
+    """`EigenUCB().choose` once for each film of a list, among the films not taken yet.
 
-    Parameters
-    ----------
-    at_once : bool
-        Whether each film is learned before the next is chosen. It then knows what the user thinks of the first films of
-        a list when it chooses the others, which no list that is shown as a whole can know. If not, all are learned
-        when the list is complete.
-    seed : int, optional
-        Seed of its own randomness.
+    With `at_once` each film is learned before the next is chosen: what the user thinks of a list's first films is known
+    when the others are chosen, which no list that is shown as a whole can know. Otherwise all are learned when the list
+    is complete.
     """
 
     def __init__(self, at_once: bool, seed: int | None = None) -> None:

@@ -81,20 +81,10 @@ def find_file(data: str | PathLike[str] | None) -> Path:
 
 @dataclass(frozen=True)
 class Row:
-    """What a candidate's lists earned: films liked per list.
+    """What a candidate's lists earned: films liked per list, over all rounds and in their first and last quarter.
 
-    Attributes
-    ----------
-    candidate
-        Its label.
-    mean
-        Over all rounds and seeds.
-    first, last
-        In the first and in the last quarter of the rounds.
-    behind, low, high
-        How much `choose_list` earned more on the same seeds, and Student's 95 % interval.
-    seconds
-        Per list.
+    `behind` is how much more `choose_list` earned on the same seeds, with Student's 95 % interval from `low` to `high`;
+    `seconds` is the time per list.
     """
 
     candidate: str

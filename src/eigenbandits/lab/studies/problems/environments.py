@@ -90,13 +90,7 @@ def orders(count: int, rng: np.random.Generator) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class LabeledTable:
-    """A table with a label for each row: see `Classification` with features of two axes.
-
-    Parameters
-    ----------
-    file : path
-        Holds X (n, p) and y (n,).
-    """
+    """A table with a label for each row, in a file that holds X (n, p) and y (n,); see `Classification`."""
 
     file: str
 
@@ -118,13 +112,7 @@ class LabeledTable:
 
 @dataclass(frozen=True)
 class ShippedTable:
-    """A table that comes with scikit-learn, standardized.
-
-    Parameters
-    ----------
-    table : {"iris", "wine", "breast_cancer", "digits"}
-        Its name.
-    """
+    """A table that comes with scikit-learn, standardized; see `preparation.SHIPPED`."""
 
     table: str
 
@@ -148,12 +136,7 @@ class LabeledTexts(FileProblem):
     """Texts to be given one of K labels, by embeddings of both: action k is text ⊙ (label k − mean of the labels).
 
     Actions are divided by one number that gives them a root mean square length of 1 over all texts and labels. The
-    right label is worth 1.
-
-    Parameters
-    ----------
-    file : path
-        Holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
+    right label is worth 1. The file holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
     """
 
     file: str
@@ -184,14 +167,9 @@ class LabeledTexts(FileProblem):
 class RatedFilms(FileProblem):
     """Ten of the films that a user has rated, one of which is to be recommended.
 
-    In each round a user and ten of the user's films are drawn. 4 or 5 stars are worth 1.
-
-    Parameters
-    ----------
-    file : path
-        Holds items (films, p), user (users, q) and rating (users, films), 0 for no rating.
-    users : bool
-        Whether an action is user ⊗ (first 16 item numbers, 1), or the item's numbers alone.
+    In each round a user and ten of the user's films are drawn. 4 or 5 stars are worth 1. An action is user ⊗ (first 16
+    item numbers, 1), or, without `users`, the item's numbers alone. The file holds items (films, p), user (users, q)
+    and rating (users, films), 0 for no rating.
     """
 
     file: str
@@ -245,10 +223,7 @@ class RatedFilms(FileProblem):
 class RankedDocuments(FileProblem):
     """The documents of one query: which is the most relevant? A relevance of 0 to 4 is worth a quarter of it.
 
-    Parameters
-    ----------
-    file : path
-        Holds F (documents, d), rel (documents,) and query, how many documents belong to each query, in their order.
+    The file holds F (documents, d), rel (documents,) and query, the number of documents of each query, in their order.
     """
 
     file: str
@@ -273,12 +248,8 @@ class RankedDocuments(FileProblem):
 class RoutedPrompts(FileProblem):
     """A strong or a weak language model for each prompt: a right answer is worth 1, the strong model costs 0.13.
 
-    Action k is (prompt, 1) in block k of two.
-
-    Parameters
-    ----------
-    file : path
-        Holds the prompts' principal numbers P64 (n, 64) and y (n, 2): whether the strong and the weak model are right.
+    Action k is (prompt, 1) in block k of two. The file holds the prompts' principal numbers P64 (n, 64) and y (n, 2):
+    whether the strong and the weak model are right.
     """
 
     file: str

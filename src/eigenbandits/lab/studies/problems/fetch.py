@@ -39,15 +39,7 @@ _COVERTYPE_ROWS = 15_120
 
 @dataclass(frozen=True)
 class ExpectedTable:
-    """A table of OpenML.
-
-    Attributes
-    ----------
-    number : int
-        Its number there, which names one version forever.
-    rows, classes : int
-        What is expected.
-    """
+    """A table of OpenML: its number there, which names one version forever, and the rows and classes expected of it."""
 
     number: int
     rows: int
@@ -94,17 +86,7 @@ FETCHED = ("covertype", *TABLES, MOVIELENS.name, RANKING.name)
 
 
 def fetch(name: str, to: str | PathLike[str] | None, echo: Echo) -> list[Path]:
-    """Fetch one problem, or all of them, and return the files; existing files are kept.
-
-    Parameters
-    ----------
-    name
-        One of `FETCHED`, or `ALL`.
-    to
-        The folder of the data; by default what `data_folder` returns.
-    echo
-        Called with lines of progress.
-    """
+    """Fetch one of `FETCHED`, or `ALL` of them, and return the files; existing files are kept."""
     folder = data_folder(to) / FOLDER
     made = []
     for one in FETCHED if name == ALL else (name,):

@@ -31,12 +31,8 @@ class Drawn:
 class VowpalWabbit:
     """`vw --cb_explore_adf` on the action vectors as they are, with a reward as a negative cost.
 
-    Parameters
-    ----------
-    exploration : {"squarecb", "regcb", "epsilon"}
-        How it explores; "regcb" is the optimistic one (`--regcbopt`).
-    seed : int, optional
-        Seed of the draws from its probabilities.
+    `exploration` is one of `EXPLORATIONS`, of which "regcb" is the optimistic one; the seed is that of the draws from
+    its probabilities.
     """
 
     def __init__(self, exploration: str, seed: int | None = None) -> None:

@@ -83,15 +83,7 @@ class Sales(WrappedEnvironment):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaleRound(Round):
-    """A round in which a click pays an amount that differs from round to round.
-
-    Attributes
-    ----------
-    amount : float
-        What a click pays in this round.
-    mean : float
-        What it pays on average.
-    """
+    """A round in which a click pays an amount that differs from round to round, and `mean` on average."""
 
     amount: float = 1.0
     mean: float = 1.0

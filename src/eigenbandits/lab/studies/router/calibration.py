@@ -53,17 +53,7 @@ CONSTANTS = {
 
 
 def table(file: Path, name: str, seeds: range) -> str:
-    """Return what was measured with each value of a constant, as text.
-
-    Parameters
-    ----------
-    file
-        What `data.prepare` wrote.
-    name
-        A key of `CONSTANTS`.
-    seeds
-        The seeds.
-    """
+    """Return what was measured with each value of one of `CONSTANTS` on the file that `data.prepare` wrote, as text."""
     if name not in CONSTANTS:
         raise unknown("constant", name, CONSTANTS)
     module, attribute, values = CONSTANTS[name]

@@ -36,14 +36,7 @@ class Pooled(Trainer):
     classes are those of the network's last layer, its probabilities are the targets instead. The bottleneck keeps the
     K·d outputs of 1,000 classes affordable: a matrix of 128 × 100,000 instead of 2,048 × 100,000.
 
-    Parameters
-    ----------
-    data
-        The name of the features.
-    arrays
-        ``features`` (n, h), ``labels`` (n,), and the last layer's ``weight`` (h, K) and ``bias`` (K,).
-    source
-        Where they come from, for error messages.
+    `arrays` holds ``features`` (n, h), ``labels`` (n,), and the last layer's ``weight`` (h, K) and ``bias`` (K,).
     """
 
     network = "resnet50"
@@ -131,18 +124,7 @@ def imagenet(folder: Place | None = None) -> Pooled:
 def from_folder(name: str, images: Place, weights: Place, cache: Place | None, echo: Echo) -> Pooled:
     """Return the trainer for images in class folders; the outputs of the ResNet-50 are computed once and kept.
 
-    Parameters
-    ----------
-    name
-        The name of the features.
-    images
-        The folder of class folders.
-    weights
-        The weights of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
-    cache
-        The cache folder.
-    echo
-        Called with lines of progress.
+    The weights are those of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
     """
     found, given = ClassFolders(images), read_weights(weights)
     trunk = ResNet(50)
