@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Model, Runner, runs_experiments, write_table
+from eigenbandits.cli.runner import LowRankOptions, Runner, runs_experiments, write_table
 
 Chooser = StrEnum("Chooser", {"PSLB": "PSLB", "OFUL": "OFUL", "Random": "Random"})
 Refresh = StrEnum("Refresh", {"lazy": "lazy", "every_round": "every-round"})
@@ -19,7 +19,7 @@ KnownRank = StrEnum("KnownRank", ["true", "auto"])
 @runs_experiments
 def command(
     run: Runner,
-    model: Model,
+    model: LowRankOptions,
     rounds: options.Rounds = 1000,
     seeds: options.Seeds = 200,
     delta: Annotated[float, typer.Option(help="δ, the probability of failure that each bound allows.")] = 0.05,
@@ -28,7 +28,7 @@ def command(
     use_rank: Annotated[KnownRank, typer.Option(help="The rank that the sets use: the true one, or the one found.")] = (
         KnownRank.true
     ),
-    vectors: options.Kind = options.Vectors.sphere,
+    vectors: options.Vectors = options.VectorKind.sphere,
     certified: Annotated[
         bool,
         typer.Option("--certified", help="Measure the certified set, also where decision sets follow the rewards."),

@@ -51,13 +51,13 @@ def create(
     scope: Annotated[list[str], typer.Option(help="decide, reward or admin; may be given more than once.")],
     name: Annotated[str, typer.Option(help="Who will use it.")] = "unnamed",
     policy: Annotated[
-        list[str] | None, typer.Option(help="The only policy that it is for; may be given more than once.")
+        list[str] | None, typer.Option(help="A policy that it is limited to; may be given more than once.")
     ] = None,
     config: options.Config = None,
     folder: Folder = None,
     database: Address = None,
 ) -> None:
-    """Create a key and print it, this once. With the first key the service closes to everybody without one."""
+    """Create a key and print it; it is not shown again. Once there is a key, every request to the service needs one."""
     from eigenbandits.serve.keys import new_key
     from eigenbandits.serve.storage.schema import KEYS
 

@@ -1,4 +1,4 @@
-"""`eigenbandits lists`: ten of a hundred films by `choose_list`, by single choices, and by the libraries of others."""
+"""`eigenbandits lists`: ten of a hundred films by `choose_list`, by single choices, and by other libraries."""
 
 from __future__ import annotations
 

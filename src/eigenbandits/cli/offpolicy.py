@@ -1,4 +1,4 @@
-"""`eigenbandits offpolicy`: whether propensities can be trusted, and what it costs optimism to have some."""
+"""`eigenbandits offpolicy`: how often off-policy intervals hold, and what randomized optimism costs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import typer
 
 from eigenbandits.inputs import whole
 
-Vectors = StrEnum("Vectors", ["sphere", "cube", "heavy", "duplicates"])
+VectorKind = StrEnum("VectorKind", ["sphere", "cube", "heavy", "duplicates"])
 EngineName = StrEnum("EngineName", ["serial", "processes", "dask"])
 
 
@@ -81,7 +81,7 @@ Rank = Annotated[int, _count("m, the dimensions of the hidden subspace.")]
 Arms = Annotated[int, _count("K, the vectors to choose from in each round.")]
 Perturbation = Annotated[float, typer.Option(help="Energy of the perturbation as a multiple of the signal's.")]
 Spread = Annotated[float, typer.Option(help="Largest over smallest eigenvalue of the signal, λ₊/λ₋.")]
-Kind = Annotated[Vectors, typer.Option("--vectors", help="How the vectors are distributed.")]
+Vectors = Annotated[VectorKind, typer.Option("--vectors", help="How the vectors are distributed.")]
 Noise = Annotated[float, typer.Option(help="R, the standard deviation of the reward noise.")]
 Out = Annotated[Path, typer.Option(help="Folder of the results; finished cells are not run again.")]
 Data = Annotated[

@@ -46,7 +46,7 @@ class Runner:
 
 
 @dataclass(frozen=True)
-class Model:
+class LowRankOptions:
     """The options of `LowRank`."""
 
     dim: options.Dim = 100

@@ -30,7 +30,7 @@ class Texts:
     first_seed: options.FirstSeed = 1000
 
     def play(self, run: Runner, study: Callable[..., Experiment], out: Path) -> Results:
-        """Run a study of them, and print how much of it there was."""
+        """Run a study of these texts, and print its size."""
         from eigenbandits.lab.studies.scorer import available_texts
 
         with options.failures(LabError):

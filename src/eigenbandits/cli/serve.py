@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_settings(made: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every setting, with the words that the settings have for it."""
+    """Give a command an option for every setting, with the help text of the setting."""
     signature = inspect.signature(made, eval_str=True)
     own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     more = [
@@ -45,9 +45,9 @@ def with_settings(made: Callable[..., None]) -> Callable[..., None]:
 @with_settings
 def command(
     config: options.Config = None,
-    check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and leave.")
+        bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and exit.")
     ] = False,
     **given: Any,
 ) -> None:
@@ -62,19 +62,16 @@ def command(
         settings = Settings.read(config, **given)
         database = database_of(settings)
     if check:
-        typer.echo("The settings are right:")
+        typer.echo("The settings are valid:")
         for name, value in dataclasses.asdict(settings).items():
             typer.echo(f"  {name} = {_shown(name, value)}")
         return
     if verify:
         wrong = 0
-        try:
+        with options.failures(ValueError, StorageError):
             for line, same in differences(database):
                 typer.echo(line)
                 wrong += not same
-        except (ValueError, StorageError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(1) from error
         raise typer.Exit(1 if wrong else 0)
     logs.to_stderr(settings.log_level)
     with options.failures(ValueError, StorageError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Round:
     """One decision set, what each of its actions is worth, and the randomness that the reward will use.
 
-    The randomness is drawn before anyone chooses, so that every policy meets the same luck: with additive
+    The randomness is drawn before anyone chooses, so that every policy gets the same randomness: with additive
     noise the same number is added whichever action is taken; with two-valued rewards the same uniform number
     decides.
 

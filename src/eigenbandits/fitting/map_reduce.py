@@ -14,7 +14,7 @@ from eigenbandits.fitting.sources import NUMBERS, Partition, Shard, is_dask, ope
 from eigenbandits.policy import Policy, files
 from eigenbandits.policy.replicas import lay_out
 
-# Rows from which the policy's reference is taken: enough for a mean.
+# Rows from which the policy's reference is taken: enough for its mean.
 FIRST = 1024
 
 
@@ -37,7 +37,7 @@ def fit(
     Parameters
     ----------
     policy
-        Learns what the log says on top of what it knows; changed only once all has gone well.
+        Learns from the log in addition to what it knows; it changes only if everything succeeds.
     data
         Path of a Parquet file, of a folder of them or a pattern; a list of paths; an Arrow dataset or table; or a Dask
         data frame.
@@ -133,7 +133,7 @@ def _fit_shards(policy: Policy, shards: Sequence[Any], columns: Columns, engine:
 
 
 def _template(policy: Policy, block: LogRows) -> Policy:
-    """Return a replica that has seen nothing but centers as the policy does, or as the first rows ask for."""
+    """Return a replica that has seen nothing but centers as the policy does, or as the first rows require."""
     fresh = policy.clone()
     if policy.dim is not None:
         lay_out(fresh, like=policy)
@@ -150,15 +150,15 @@ def _learn(template: bytes, shard: Shard, columns: Columns) -> bytes:
     start = 0
     for block in shard.blocks(columns, max(FIRST, NUMBERS // replica.dim)):
         try:
-            _take_in(replica, block)
+            _learn_block(replica, block)
         except ValueError as error:
             raise ValueError(f"{shard}, from row {start:,}: {error}") from None
         start += len(block.rewards)
     return files.to_bytes(replica)
 
 
-def _take_in(replica: Policy, block: LogRows) -> None:
-    """Show a replica what was offered, and teach it what was chosen."""
+def _learn_block(replica: Policy, block: LogRows) -> None:
+    """Let a replica observe what was offered, and learn what was chosen."""
     if block.sets is None:
         vectors = inputs.as_actions(block.vectors, replica.dim, what="vectors", dtype=replica.dtype)
         rewards = inputs.as_rewards(block.rewards, len(vectors))

@@ -16,7 +16,7 @@ def upsilon(structure: Structure, *, arms: int, rank: int) -> float:
     Notes
     -----
     An order, not a bound: it leaves out L, S, R and λ, and so is not free of units. Since ``α >= d`` for an
-    isotropic perturbation (see `Structure`), ``Υ = O(m)`` asks for K of the order of d, or a small Γ.
+    isotropic perturbation (see `Structure`), ``Υ = O(m)`` requires K of the order of d, or a small Γ.
 
     Examples
     --------

@@ -9,9 +9,6 @@ import re
 import tarfile
 
 import pytest
-
-pytest.importorskip("pooch", reason='pooch is not installed; run: pip install "eigenbandits[images]"')
-
 from tests.lab.downloads.server import serving
 
 from eigenbandits.lab.downloads.fetch import fetch, is_right

@@ -127,7 +127,6 @@ def served(source, server, contents):
 
 
 def test_documents_come_with_their_queries(monkeypatch, tmp_path):
-    pytest.importorskip("pooch", reason='run: pip install "eigenbandits[images]"')
     contents = {
         "rank.train": b"2 1:0.5 3:0.25\n0 1:0.5\n4 1:0.5 4:1\n",
         "rank.train.query": b"2\n1\n",
@@ -163,7 +162,6 @@ def small_movielens(path):
 
 
 def test_films_are_described_by_other_users(monkeypatch, tmp_path):
-    pytest.importorskip("pooch", reason='run: pip install "eigenbandits[images]"')
     ratings = small_movielens(tmp_path / "ml-100k.zip")
     with serving() as server:
         contents = {"ml-100k.zip": (tmp_path / "ml-100k.zip").read_bytes()}

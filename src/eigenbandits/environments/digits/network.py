@@ -1,4 +1,4 @@
-"""The paper's construction in small: a representation of K segments, and one vector that reads all of them."""
+"""A small network of the paper's construction: a representation of K segments, and one vector for all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.extras import need
 from eigenbandits.inputs import Array
 
 CLASSES, DIM = 10, 100
-# Of the 1,797 images, in an order that is drawn once, these many at the end are never trained on.
+# The last of the 1,797 images, in a fixed random order, are never trained on.
 TEST_IMAGES = 500
 _ORDER_SEED = 0
 _BRIGHTEST = 16.0

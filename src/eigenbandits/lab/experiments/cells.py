@@ -116,10 +116,10 @@ def _environment(text: str) -> Any:
 def _progress(heartbeat: Heartbeat) -> Callable[[int], None]:
     due = monotonic() + _HEARTBEAT_SECONDS
 
-    def tell(rounds: int) -> None:
+    def report(rounds: int) -> None:
         nonlocal due
         if rounds % _HEARTBEAT_ROUNDS == 0 and monotonic() >= due:
             due = monotonic() + _HEARTBEAT_SECONDS
             heartbeat(rounds)
 
-    return tell
+    return report

@@ -24,11 +24,11 @@ class Progress:
         self.stream = stream if stream is not None else sys.stderr
         self.quiet = quiet
         self._finished_rounds = self._under_way = 0
-        self._started = self._said = monotonic()
+        self._started = self._last_line = monotonic()
 
     def __enter__(self) -> Self:
         if not self.quiet:
-            self._line(f"{self.done} of {self.cells} cells are there; {self.cells - self.done} to run.")
+            self._line(f"{self.done} of {self.cells} cells are finished; {self.cells - self.done} to run.")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -68,8 +68,8 @@ class Progress:
 
     def _show(self) -> None:
         now = monotonic()
-        if not self.quiet and now - self._said >= _LINE_SECONDS:
-            self._said = now
+        if not self.quiet and now - self._last_line >= _LINE_SECONDS:
+            self._last_line = now
             self._line(self.status())
 
     def _line(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a run records: regret and reward at selected rounds, and what the policy and the truth say there."""
+"""What a run records: regret, reward and diagnostics at selected rounds."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Trace:
     seed : int
         The seed of the instance.
     diagnostics : dict
-        The policy's diagnostics after the rounds that were asked for, by round, the first round being 1.
+        The policy's diagnostics after the requested rounds, by round, the first round being 1.
     """
 
     regret: Array

@@ -33,6 +33,11 @@ _MOVED = {
     "eigenbandits.lab.studies.problems.": "eigenbandits.lab.problems.",
     "eigenbandits.papers.lale2019.policies:": "eigenbandits.papers.lale2019.players:",
     "eigenbandits.papers.lale2019.environment:Images": "Images",
+    "eigenbandits.lab.studies.router.policies:RouterPolicy": "eigenbandits.lab.studies.router.players:RouterPlayer",
+    "eigenbandits.lab.studies.router.policies:BudgetedPolicy": "eigenbandits.lab.studies.router.players:BudgetedPlayer",
+    "eigenbandits.lab.studies.router.policies:ParetoPolicy": "eigenbandits.lab.studies.router.players:ParetoPlayer",
+    "eigenbandits.lab.studies.scorer:ScoredPolicy": "eigenbandits.lab.studies.scorer:ScoredPlayer",
+    "eigenbandits.lab.studies.translate:TranslatedPolicy": "eigenbandits.lab.studies.translate:TranslatedPlayer",
 }
 
 
@@ -59,7 +64,7 @@ class Spec:
         """Return what the outcome depends on: data by its content, wherever it is."""
         return {
             "kind": _MOVED.get(self.kind, self.kind),
-            "params": _without_places(dict(self.params)),
+            "params": _replaced_references(dict(self.params), _without_places),
             "modules": dict(self.modules),
         }
 
@@ -72,7 +77,7 @@ class Spec:
         for module in self.modules:
             importlib.import_module(module)
         try:
-            arguments = files.decode(_with_data(dict(self.params)), {}) | more
+            arguments = files.decode(_replaced_references(dict(self.params), _with_data), {}) | more
         except KeyError as error:
             raise LabError(str(error.args[0])) from None
         return find_class(self.kind, "class")(**arguments)
@@ -277,27 +282,27 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _with_data(value: Any) -> Any:
-    """Replace the reference of a data file by its path, or by the array mapped from it."""
-    if isinstance(value, list):
-        return [_with_data(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "$file" in value:
-        return str(data.check(value["$file"]))
-    if "$stored" in value:
-        return np.load(data.check(value["$stored"]), mmap_mode="r", allow_pickle=False)
-    return {key: _with_data(item) for key, item in value.items()}
+def _with_data(table: dict[str, Any]) -> Any:
+    """Return the path of a data file, or the array mapped from it, where a table is the reference of one."""
+    if "$file" in table:
+        return str(data.check(table["$file"]))
+    return np.load(data.check(table["$stored"]), mmap_mode="r", allow_pickle=False)
 
 
-def _without_places(value: Any) -> Any:
+def _without_places(table: dict[str, Any]) -> Any:
+    """Return the reference of a data file without its place."""
+    return {key: reference["sha256"] for key, reference in table.items()}
+
+
+def _replaced_references(value: Any, replace: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return JSON values with all references of data files replaced."""
     if isinstance(value, list):
-        return [_without_places(item) for item in value]
+        return [_replaced_references(item, replace) for item in value]
     if not isinstance(value, dict):
         return value
     if "$file" in value or "$stored" in value:
-        return {key: reference["sha256"] for key, reference in value.items()}
-    return {key: _without_places(item) for key, item in value.items()}
+        return replace(value)
+    return {key: _replaced_references(item, replace) for key, item in value.items()}
 
 
 def _known_to(name: str, environment: Any, instance: Any) -> Any:

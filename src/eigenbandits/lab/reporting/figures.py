@@ -1,4 +1,4 @@
-"""The figures of an experiment: each gives its data as a `Plot`, or the reason why there is nothing to show."""
+"""The figures of an experiment: each returns its data as a `Plot`, or the reason why there is nothing to show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExperimentFigure(ABC):
 
     @abstractmethod
     def skip(self, results: Results) -> str | None:
-        """Return why the results have nothing to show here, or None if they have."""
+        """Return why there is nothing to show, or None if there is."""
 
     @abstractmethod
     def plot(self, results: Results, bands: str = STANDARD_ERROR) -> Plot:
@@ -48,7 +48,7 @@ class OverRounds(ExperimentFigure):
     columns : sequence of str
         The columns of the table.
     labels : sequence of str
-        What their vertical axes say.
+        The labels of their vertical axes.
     scale : float
         A factor on the values.
     log : bool
@@ -282,7 +282,7 @@ def plots(results: Results, bands: str = STANDARD_ERROR) -> dict[str, Plot]:
 def write_regret(results: Results, folder: Path, titles: Mapping[str, str] | None = None) -> Path:
     """Write the regret figure with bootstrap bands as regret.png, and return its path.
 
-    `titles` are words for environments, to be shown instead of their names.
+    `titles` are shown instead of the names of environments.
     """
     path = folder / "regret.png"
     plot = REGRET.plot(results, "bootstrap")

@@ -17,7 +17,7 @@ Values = Sequence[float] | Array
 class Line:
     """A line in the style of its name, with a band from `low` to `high` if they are given.
 
-    It has some eight markers, or one at each point (``markers="all"``); a `thin` line has none and is dotted, for a
+    It has about eight markers, or one at each point (``markers="all"``); a `thin` line has none and is dotted, for a
     second quantity in the same color.
     """
 

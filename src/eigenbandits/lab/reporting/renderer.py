@@ -98,13 +98,13 @@ def encode(made: Figure, form: str) -> bytes:
     return content.getvalue()
 
 
-def save(plots: Mapping[str, Plot], folder: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write plots to a folder in several formats and return the paths."""
+def save(plots: Mapping[str, Plot], folder: Path) -> list[Path]:
+    """Write plots to a folder in all formats and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, plot in plots.items():
         made = draw(plot)
-        for form in formats:
+        for form in FORMATS:
             paths.append(folder / f"{name}.{form}")
             write_whole(paths[-1], encode(made, form))
     return paths

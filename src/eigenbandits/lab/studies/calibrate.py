@@ -31,7 +31,7 @@ Measure = Callable[[range], Mapping[str, float]]
 
 def regret(seeds: range) -> dict[str, float]:
     """Return the flagship's regret on the paper's model, the weakest direction, rare clicks and the digits."""
-    worlds = {
+    environments = {
         "paper's model": LowRank(100, 4, 10),
         "θ* on the weakest": LowRank(100, 4, 10, theta="weakest", spread=10.0),
         "no subspace": LowRank(100, 100, 10),
@@ -39,16 +39,16 @@ def regret(seeds: range) -> dict[str, float]:
         "digits": Digits(),
         "digits, ReLU": Digits(relu=True),
     }
-    results = _run(Experiment("calibrate", {"EigenUCB": EigenUCB()}, worlds, list(seeds), 1500, Record(points=1)))
+    results = _run(Experiment("calibrate", {"EigenUCB": EigenUCB()}, environments, list(seeds), 1500, Record(points=1)))
     found = results.final("regret").mean(axis=-1)[0]
     return dict(zip(results.environments, found.tolist(), strict=True))
 
 
 def drifting(seeds: range) -> dict[str, float]:
-    """Return the regret of memory="auto" as a multiple of that of no memory, in worlds that change and in some not."""
+    """Return the regret of memory="auto" as a multiple of that of no memory, with and without changes."""
     policies = {"none": EigenUCB(), "auto": EigenUCB(memory="auto")}
-    worlds = drift.environments(drift.ROUNDS)
-    results = _run(Experiment("calibrate", policies, worlds, list(seeds), drift.ROUNDS, Record(points=1)))
+    environments = drift.environments(drift.ROUNDS)
+    results = _run(Experiment("calibrate", policies, environments, list(seeds), drift.ROUNDS, Record(points=1)))
     none, auto = results.final("regret").mean(axis=-1)
     return dict(zip(results.environments, (auto / none).tolist(), strict=True))
 

@@ -294,7 +294,7 @@ def report(environment: LowRank, delta: float, results: Results, rows: Sequence[
 
 
 def verdict(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """Say which sets the truth left too often; `names` are the fields that name a row."""
+    """Return a sentence on the sets that the truth left too often; `names` are the fields that name a row."""
     bad = [
         " ".join(filter(None, (*(str(row[name]) for name in names), "anytime" if row.get("anytime") else "")))
         for row in rows
@@ -341,7 +341,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _below_one(environment: LowRank, delta: float, results: Results) -> str:
-    """Say when ε falls below 1, so that a bound that never says anything is not mistaken for a good one."""
+    """Return when ε falls below 1, so that a bound that never does is not mistaken for a good one."""
     structure = environment.instance(0).structure
     sentences = []
     for source in ("estimated",) if structure is None else ("theorem", "estimated"):

@@ -1,4 +1,4 @@
-"""Worlds that change: labels permuted, tastes reversed, a slow rotation, and none; fixed half-lives and "auto"."""
+"""Changing environments: labels permuted, tastes reversed, a slow rotation; fixed half-lives and "auto"."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PermutedLabels(WrappedEnvironment):
 
 
 def environments(rounds: int) -> dict[str, Any]:
-    """Return the worlds, by label."""
+    """Return the environments, by label."""
     return {
         "labels permuted halfway": PermutedLabels(rounds=rounds),
         "tastes reversed halfway": DriftingTaste("reversal", rounds),
@@ -113,12 +113,12 @@ def experiment(seeds: int, rounds: int, first_seed: int) -> Experiment:
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=min(rounds, 100), diagnostics=False, accuracy=0),
-        description='EigenUCB with fixed half-lives and memory="auto" in worlds that change and in one that does not.',
+        description='EigenUCB with fixed half-lives and memory="auto" with and without changes.',
     )
 
 
 def table(results: Results) -> str:
-    """Return regret as text: worlds in rows, half-lives in columns, ± standard errors over seeds."""
+    """Return regret as text: environments in rows, half-lives in columns, ± standard errors over seeds."""
     final = results.final("regret")
     cells = [
         [label, *(mean_with_error(final[p, e], 0) for p in range(len(results.policies)))]

@@ -24,7 +24,7 @@ from eigenbandits.wrappers.guarded import Guarded
 # best        the baseline takes the best action, so that all exploration loses;
 # poisoned    the policy has learned POISON rewards of the opposite sign before it is guarded;
 # contrary    the policy always wants the worst action;
-# adversary   half of each action is the current error of the guard's estimate, which takes someone who knows θ*;
+# adversary   half of each action is the current error of the guard's estimate, which only θ* reveals;
 # no guard    as plain, but without a guard.
 STARTS = ("plain", "best", "poisoned", "contrary", "adversary", "no guard")
 POISON = 200
@@ -125,7 +125,7 @@ class GuardMonitor:
             self.instance.estimate = self.policy.bounds.center
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the least that the account ever held, the late regret, and how often the baseline was kept to."""
+        """Return the lowest balance of the account, the late regret, and how often the guard kept to the baseline."""
         kept = self.policy.guard.kept if isinstance(self.policy, Guarded) else 0
         return {"lowest": self.lowest, "late": self.late, "kept": float(kept)}
 

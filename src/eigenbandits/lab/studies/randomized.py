@@ -1,4 +1,4 @@
-"""What it costs an optimistic policy to leave some of its choices to chance."""
+"""The cost of leaving some choices of an optimistic policy to chance."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""
 # Queries that show the directions of queries, and the largest number, or a quarter, that is kept for the end.
 SHOWN, UNSEEN = 1000, 1000
-PLAYERS = ("scorer", "EigenUCB")
+CHOOSERS = ("scorer", "EigenUCB")
 _TEXTS = "txt_{}.npz"
 
 
@@ -92,7 +92,7 @@ class AskedInstance(FileInstance):
             yield Round(*self.offered(int(self.asked[place])), 0.0)
 
 
-class ScoredPlayer:
+class ScoredPolicy:
     """A policy, or the scorer itself, that is shown the queries never asked at the end.
 
     Parameters
@@ -106,7 +106,7 @@ class ScoredPlayer:
     """
 
     def __init__(self, player: str, rounds: int, seed: int | None = None) -> None:
-        self.player, self.rounds = one_of(player, "player", PLAYERS), whole(rounds, "rounds")
+        self.player, self.rounds = one_of(player, "player", CHOOSERS), whole(rounds, "rounds")
         self.policy = EigenUCB(seed=seed)
         self.played = 0
 
@@ -156,12 +156,12 @@ def available_texts(data: str | PathLike[str] | None, wanted: list[str] | None, 
 
 
 def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_seed: int = 1000) -> Experiment:
-    """Return the experiment whose results `Comparison` reads."""
+    """Return the experiment whose results `ScorerComparison` reads."""
     if rounds % WINDOW:
         raise ValueError(f"rounds is {rounds}; expected a multiple of {WINDOW}, the window of the comparison.")
     return Experiment(
         name="scorer",
-        policies={player: entry(ScoredPlayer, player=player, rounds=rounds) for player in PLAYERS},
+        policies={player: entry(ScoredPolicy, player=player, rounds=rounds) for player in CHOOSERS},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
@@ -171,7 +171,7 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ScorerComparison:
     """One problem's outcome: the rounds kept (p,), and for each policy its reward so far (seeds, p).
 
     `unseen` is for each policy the share of right answers to the queries never asked (seeds,).
@@ -214,18 +214,18 @@ round from which on the mean of all seeds has more right answers in all than the
 never asked, at the end; gain: points above the scorer there, ± standard error."""
 
 
-def compare(results: Results) -> list[Comparison]:
+def compare(results: Results) -> list[ScorerComparison]:
     """Return the outcome of each problem."""
     found = []
     for number, name in enumerate(results.environments):
         curves = {player: results.curve("reward", player, name) for player in results.policies}
         unseen = {player: results.final("unseen")[place, number] for place, player in enumerate(results.policies)}
         rewards = {player: curve.values for player, curve in curves.items()}
-        found.append(Comparison(name, curves["scorer"].rounds, rewards, unseen))
+        found.append(ScorerComparison(name, curves["scorer"].rounds, rewards, unseen))
     return found
 
 
-def report(comparisons: list[Comparison]) -> str:
+def report(comparisons: list[ScorerComparison]) -> str:
     """Return the table, and every window."""
     rows = [one.row(player) for one in comparisons for player in one.rewards if player != "scorer"]
     lines = [aligned(HEADERS, rows), "", LEGEND, "", f"Points above the scorer in each window of {WINDOW} rounds:"]

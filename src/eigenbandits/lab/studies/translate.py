@@ -82,7 +82,7 @@ class Embedded:
         )
 
 
-class TranslatedPlayer:
+class TranslatedPolicy:
     """EigenUCB that starts from a scorer and, at the end, is carried over to other encoders.
 
     Parameters
@@ -108,7 +108,7 @@ class TranslatedPlayer:
         return self.policy.choose(actions[:, :-1], scores=actions[:, -1])
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Let the policy learn, and keep what a log would."""
+        """Let the policy learn, and keep what a log would contain."""
         self.policy.learn(decision, reward)
         self.log.append((decision.index, reward))
 
@@ -160,7 +160,7 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
     """Return the experiment whose results `report` reads."""
     return Experiment(
         name="translate",
-        policies={"EigenUCB": entry(TranslatedPlayer, rounds=rounds)},
+        policies={"EigenUCB": entry(TranslatedPolicy, rounds=rounds)},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

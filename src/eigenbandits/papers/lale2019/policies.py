@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB, SOFUL, EigenUCB, LinTS, ProjectedThompson
@@ -52,19 +53,13 @@ class Longest:
 
     center: str = "none"
 
-    def choose(self, actions: Array) -> Longest.Choice:
+    def choose(self, actions: Array) -> SimpleNamespace:
         """Choose the longest."""
         around = actions - actions.mean(axis=0) if self.center == "differences" else actions
-        return Longest.Choice(int(square_norms(around).argmax()))
+        return SimpleNamespace(index=int(square_norms(around).argmax()))
 
     def learn(self, decision: object, reward: float) -> None:
         """Learn nothing."""
-
-    @dataclass(frozen=True)
-    class Choice:
-        """The row chosen."""
-
-        index: int
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

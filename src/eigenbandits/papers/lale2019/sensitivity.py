@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -102,21 +101,6 @@ def write(path: str | PathLike[str], found: Sequence[SensitivityPoint]) -> None:
             for point in found
         ],
     )
-
-
-def read(path: str | PathLike[str]) -> list[SensitivityPoint]:
-    """Read what `write` wrote."""
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        return [
-            SensitivityPoint(
-                constant=row["constant"],
-                value=float(row["value"]),
-                policy=row["policy"],
-                mistakes=float(row["mistakes"]),
-                standard_error=float(row["standard_error"]),
-            )
-            for row in csv.DictReader(file)
-        ]
 
 
 def sensitivity_plot(results: Results) -> Plot:

@@ -51,10 +51,6 @@ class Study:
             description=f"Lale et al. 2019 on {self.block.title}; network: {self.block.network}.",
         )
 
-    def run(self, out: Path, cache: str | PathLike[str] | None = None, **options: Any) -> Results:
-        """Run the missing cells; `options` are those of `Experiment.run`."""
-        return self.experiment(cache).run(self.folder(out), **options)
-
     def results(self, out: Path) -> Results | None:
         """Return the results if it has been run."""
         folder = self.folder(out)

@@ -1,4 +1,4 @@
-"""What an engine does: take cells, give outcomes as they come, and survive the death of a worker."""
+"""Engines take cells, yield outcomes as they arrive, and survive the death of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each policy would lose on given vectors: a simulation, since only real rewards could say for sure."""
+"""A simulation of what each policy would lose on given vectors; only real rewards could show it for sure."""
 
 from __future__ import annotations
 

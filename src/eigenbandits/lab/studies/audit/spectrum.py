@@ -111,13 +111,13 @@ def projection_errors(
     for rounds in _HORIZONS:
         measured = None
         if 2 * rounds * arms <= len(vectors.rows) and rank <= rounds * arms:
-            found = [_span(_some(vectors, rounds, arms, rng), center, rank) for _ in range(_DRAWS)]
+            found = [_span(_sample(vectors, rounds, arms, rng), center, rank) for _ in range(_DRAWS)]
             measured = float(np.mean([subspace_distance(each, directions) for each in found]))
         points.append(ErrorPoint(rounds, estimated_error(spectrum, rank, rounds * arms * distinct), measured))
     return tuple(points)
 
 
-def _some(vectors: Vectors, rounds: int, arms: int, rng: np.random.Generator) -> Array:
+def _sample(vectors: Vectors, rounds: int, arms: int, rng: np.random.Generator) -> Array:
     """Return the vectors of some rounds: whole decision sets, or rows of a catalogue."""
     if vectors.arms is None:
         return vectors.rows[rng.choice(len(vectors.rows), rounds * arms, replace=False)]

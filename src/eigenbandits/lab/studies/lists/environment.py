@@ -80,7 +80,7 @@ class FilmListsInstance(DataInstance):
             yield Visit(rated.arrays["user"][user].astype(np.float64), films, offered.actions, offered.values)
 
     def rounds(self) -> Iterator[Round]:
-        """Give the number of liked films to choose from, which is what playing a list comes to."""
+        """Yield rounds whose choice is how many films of a list were liked."""
         counts = np.arange(self.count + 1, dtype=np.float64)
         while True:
             yield Round(counts[:, None], counts, 0.0)

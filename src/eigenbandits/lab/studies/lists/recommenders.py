@@ -1,4 +1,4 @@
-"""Who makes the lists: `choose_list`, single choices in several ways, and chance."""
+"""The recommenders of this library: `choose_list`, single choices in several ways, and chance."""
 
 from __future__ import annotations
 

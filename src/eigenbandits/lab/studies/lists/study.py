@@ -1,4 +1,4 @@
-"""The study of lists: its experiment, and the table that compares everybody with `choose_list` on the same visits."""
+"""The study of lists: its experiment, and the table that compares all candidates with `choose_list`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CANDIDATES = {
         entry(recommenders.Single), "EigenUCB().choose once, its reward counted ten times: one film, not a list"
     ),
 }
-"""Who makes lists, by label."""
+"""The candidates, by label."""
 
 
 def experiment(

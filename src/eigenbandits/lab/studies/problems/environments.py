@@ -214,7 +214,7 @@ class RatedFilms(FileProblem):
 
     @cached_property
     def _numbers(self) -> tuple[Array, Array]:
-        """What actions tell of each film, and of each user."""
+        """The numbers of each film, and of each user, that actions are made of."""
         items, users = (self.arrays[name].astype(np.float64) for name in ("items", "user"))
         return np.column_stack([items[:, :USED_ITEM_NUMBERS], np.ones(len(items))]) if self.users else items, users
 

@@ -153,12 +153,13 @@ def _user_numbers(people: Sequence[Sequence[str]]) -> Array:
     )
 
 
-def documents(folder: Path, parts: Sequence[str] = ("rank.train", "rank.test")) -> Arrays:
+def documents(folder: Path) -> Arrays:
     """Return both parts of LightGBM's learning-to-rank example, without constant columns.
 
     A part has a line ``relevance column:number …`` for each document; ``NAME.query`` has the number of documents of
     each query.
     """
+    parts = ("rank.train", "rank.test")
     lines = [line.split() for part in parts for line in (folder / part).read_text().splitlines()]
     queries = [int(line) for part in parts for line in (folder / f"{part}.query").read_text().split()]
     if sum(queries) != len(lines):

@@ -133,7 +133,7 @@ class RegretTable:
         return "\n\n".join([*tables, self.note()])
 
     def note(self) -> str:
-        """Say what the numbers mean."""
+        """Explain the numbers."""
         seeds = self.regret.shape[2]
         return (
             f"Mean regret per round over {self.rounds:,} rounds and {seeds} seed{'s' if seeds > 1 else ''}. Ratios are "

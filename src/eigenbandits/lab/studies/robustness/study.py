@@ -30,7 +30,7 @@ def experiment(cases: Sequence[Case], seeds: int, rounds: int, first_seed: int =
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=min(rounds, 300), accuracy=0),
-        description="EigenUCB with nothing set where low rank holds, half holds and fails.",
+        description="EigenUCB with nothing set where low rank holds, partly holds and fails.",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from eigenbandits.lab.errors import unknown
 from eigenbandits.lab.studies.calibrate import Constant, compared
-from eigenbandits.lab.studies.router.players import RouterPlayer
+from eigenbandits.lab.studies.router.policies import RouterPolicy
 from eigenbandits.lab.studies.router.scenarios import Requests
 
 # Scenarios and budgets, by their place among the instance's: what is spent and earned, and what a change costs.
@@ -32,12 +32,12 @@ def quality(file: str, seeds: range) -> dict[str, float]:
 
 
 def _play(file: str, scenario: str, level: int, seed: int) -> dict[str, float]:
-    instance, player = Requests(file, scenario).instance(seed), RouterPlayer(level, seed)
-    player.reveal(instance)
+    instance, policy = Requests(file, scenario).instance(seed), RouterPolicy(level, seed)
+    policy.reveal(instance)
     for made in instance.rounds():
-        decision = player.choose(made.actions)
-        player.learn(decision, float(made.values[decision.index]))
-    return player.diagnostics()
+        decision = policy.choose(made.actions)
+        policy.learn(decision, float(made.values[decision.index]))
+    return policy.diagnostics()
 
 
 _LEARNER, _CHANGES = "eigenbandits.router.learner", "eigenbandits.router.changes"

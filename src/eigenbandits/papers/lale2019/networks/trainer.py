@@ -1,4 +1,4 @@
-"""What leads from a dataset to features: its images, its settings, and how its networks are trained."""
+"""Trainers: the images of a dataset, its settings, and how its networks are trained."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ADOPTED, ADOPTION_WINDOW, HELD = 0.1, 100, 50
 BURN_IN = 20
 
 
-class RouterPlayer:
+class RouterPolicy:
     """The router of this library.
 
     Parameters
@@ -135,7 +135,7 @@ class RouterPlayer:
         return float(reached.argmax() + WINDOW) if reached.any() else float(len(inside))
 
 
-class BudgetedPlayer(RouterPlayer):
+class BudgetedPolicy(RouterPolicy):
     """`Budgeted` alone, which learns the costs too, in the leading directions of the prompts of `val`."""
 
     def set_up(self) -> None:
@@ -155,7 +155,7 @@ class BudgetedPlayer(RouterPlayer):
         self.policy.learn(self.decision, reward, cost=cost)
 
 
-class ParetoPlayer(RouterPlayer):
+class ParetoPolicy(RouterPolicy):
     """ParetoBandit 0.1.1 with the settings of its experiments, its PCA of 25 components and its budget pacer.
 
     Parameters
