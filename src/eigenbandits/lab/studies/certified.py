@@ -23,14 +23,9 @@ from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision
 from eigenbandits.subspace.error import subspace_distance
 
-# Where decision sets come from:
-# drawn       as the environment draws them, whatever happened;
-# withdrawn   standing actions, of which the chosen one sells out when its reward was better than expected;
-# neighbors   half of each action is the current estimate;
-# adversary   half of each action is the current error of the estimate, which only someone who knows θ* can offer.
+# Where decision sets come from; see the legend. Only someone who knows θ* can be the adversary.
 SETS = ("drawn", "withdrawn", "neighbors", "adversary")
-# What is compared with the truth: ρ, the set from the whole space, that from the subspace with its true ε and with the
-# estimated one, and the latter only in rounds in which it decides.
+# What is compared with the truth; see the legend.
 MEASURED = ("rho", "whole", "subspace, true ε", "subspace, estimated ε", "subspace, deciding")
 # With the estimated ε nothing is proved.
 ASSUMED = ("subspace, estimated ε", "subspace, deciding")

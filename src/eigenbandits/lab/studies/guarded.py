@@ -19,13 +19,7 @@ from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.wrappers.guarded import Guarded
 
-# How a run starts:
-# plain       a fresh EigenUCB with a baseline that takes the action of median value;
-# best        the baseline takes the best action, so that all exploration loses;
-# poisoned    the policy has learned POISON rewards of the opposite sign before it is guarded;
-# contrary    the policy always wants the worst action;
-# adversary   half of each action is the current error of the guard's estimate, which only θ* reveals;
-# no guard    as plain, but without a guard.
+# How a run starts; see the legend. Only someone who knows θ* can be the adversary.
 STARTS = ("plain", "best", "poisoned", "contrary", "adversary", "no guard")
 POISON = 200
 # Expected rewards are INTERCEPT ± √2 · SPREAD at most, so that none is negative.
@@ -39,7 +33,7 @@ broken: runs in any round of which the expected reward so far was below a share 
 kept: rounds in which the guard kept to the baseline against the policy. late: regret after round {SETTLED:,}.
 plain: EigenUCB with a baseline that takes the median action. best: the baseline takes the best one. poisoned: the
 policy has learned {POISON} rewards of the opposite sign before. contrary: the policy always wants the worst action.
-adversary: half of each action is the current error of the guard's estimate."""
+adversary: half of each action is the current error of the guard's estimate. no guard: as plain, without a guard."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ class AskedTexts(FileProblem):
     The file is that of `LabeledTexts`; each action has as many `numbers`, by `features.Bilinear`.
     """
 
-    file: str
     numbers: int = 512
     names = ("Q", "C", "y")
 

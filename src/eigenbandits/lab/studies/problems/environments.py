@@ -28,11 +28,9 @@ STRONG_COST = 0.13
 HIGHEST_RELEVANCE = 4.0
 
 
+@dataclass(frozen=True)
 class FileProblem(ABC):
-    """A problem whose examples are in one .npz file; a seed is an order of them.
-
-    Subclasses are frozen dataclasses with a field ``file``.
-    """
+    """A problem whose examples are in one .npz file; a seed is an order of them."""
 
     file: str
     names: ClassVar[tuple[str, ...]]
@@ -139,7 +137,6 @@ class LabeledTexts(FileProblem):
     right label is worth 1. The file holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("Q", "C", "y")
 
     @property
@@ -172,7 +169,6 @@ class RatedFilms(FileProblem):
     and rating (users, films), 0 for no rating.
     """
 
-    file: str
     users: bool = True
     names: ClassVar[tuple[str, ...]] = ("items", "user", "rating")
 
@@ -226,7 +222,6 @@ class RankedDocuments(FileProblem):
     The file holds F (documents, d), rel (documents,) and query, the number of documents of each query, in their order.
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("F", "rel", "query")
 
     @property
@@ -252,7 +247,6 @@ class RoutedPrompts(FileProblem):
     whether the strong and the weak model are right.
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("P64", "y")
 
     @property
