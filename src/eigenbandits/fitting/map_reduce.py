@@ -91,9 +91,9 @@ def fit(
     if policy.dim is None:
         # A single shard has learned its sums, and nothing else yet.
         learned.merge([])
-        luck = policy.rng.bit_generator.state
+        random_state = policy.rng.bit_generator.state
         policy.restore(learned.state())
-        policy.rng.bit_generator.state = luck
+        policy.rng.bit_generator.state = random_state
     else:
         policy.merge([learned])
     return policy

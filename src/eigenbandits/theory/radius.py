@@ -1,16 +1,10 @@
 """Every confidence radius, one function each: how far from its estimate θ* can still lie.
 
 All are scalars in, scalar out, and know nothing of matrices: a belief passes the log-determinant and the
-coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels.
+coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels. Besides the
+words that all of `theory` shares:
 
 ====================  ====================================================================================
-``noise``             R, the sub-Gaussian scale of the reward noise
-``theta_bound``       S, with ``‖θ*‖ <= S``
-``action_bound``      L, with ``‖x‖ <= L`` for every action
-``ridge``             λ, the regularization
-``delta``             δ, the probability that the set may fail
-``dim``, ``rank``     d and m
-``rounds``            t
 ``log_det_ratio``     ``log det(B) - m log λ`` in the subspace, ``log det(Z) - d log λ`` in the ambient space
 ``projection_error``  ε, a bound on ``‖P̂ - P‖₂``
 ====================  ====================================================================================

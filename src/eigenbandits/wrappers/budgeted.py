@@ -24,13 +24,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PricedDecision(Decision):
-    """A decision with its cost.
-
-    Attributes
-    ----------
-    cost
-        The cost of the action if it was known, and otherwise the cost expected.
-    """
+    """A decision with its cost: that of the action if it was known, and otherwise the expected one."""
 
     cost: float = field(default=0.0)
 

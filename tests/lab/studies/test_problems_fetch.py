@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.lab.downloads.server import serving
 
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.studies.problems import fetch, preparation
 from eigenbandits.lab.studies.problems.catalogue import CATALOGUE, available_problems, state
@@ -121,7 +121,7 @@ def test_covertype_is_its_first_rows(monkeypatch, tmp_path):
 def served(source, server, contents):
     """The same source with other contents, at a server of our own."""
     server.content = {f"/{name}": content for name, content in contents.items()}
-    packed = tuple(Packed(name, len(body), hashlib.md5(body).hexdigest()) for name, body in contents.items())
+    packed = tuple(PackedFile(name, len(body), hashlib.md5(body).hexdigest()) for name, body in contents.items())
     files = {file.name: file.md5 for file in packed}
     return Source(source.name, source.title, source.folder, (server.address(),), packed, files)
 

@@ -23,15 +23,9 @@ _BRIGHTEST = 16.0
 class Network:
     """Two hidden layers with ReLU, a linear bottleneck, and the representation layer of K·d outputs (section 5).
 
-    The outputs are read as K segments of d numbers; the logit of class i is segment i times `theta`, the same θ* for
-    all. The bottleneck keeps the file small; it limits the rank of the weights, not that of the segments.
-
-    Attributes
-    ----------
-    weights
-        The matrices (inputs, outputs) and biases of the layers, by name, and ``theta``.
-    relu
-        Whether the representation layer ends in a ReLU.
+    The outputs, which may end in a ReLU, are read as K segments of d numbers; the logit of class i is segment i times
+    `theta`, the same θ* for all. The bottleneck keeps the file small; it limits the rank of the weights, not that of
+    the segments. `weights` has the matrices (inputs, outputs) and biases by name.
     """
 
     weights: Mapping[str, Array]

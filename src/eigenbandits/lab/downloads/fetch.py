@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from eigenbandits.lab.downloads.download import Echo, download
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import data_folder
 
@@ -60,7 +60,7 @@ def _md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _retrieve(source: Source, file: Packed, folder: Path, echo: Echo) -> Path:
+def _retrieve(source: Source, file: PackedFile, folder: Path, echo: Echo) -> Path:
     """Fetch one file from the first address that has it."""
     target = folder / file.name
     part = target.with_name(f"{file.name}.part")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedFile:
     """One file as it is offered for download: its name, its length in bytes, and its checksum."""
 
     name: str
@@ -26,7 +26,7 @@ class Source:
     title: str
     folder: str
     addresses: tuple[str, ...]
-    packed: tuple[Packed, ...]
+    packed: tuple[PackedFile, ...]
     files: dict[str, str]
 
     @property

@@ -33,6 +33,17 @@ _MOVED = {
     "eigenbandits.lab.studies.problems.": "eigenbandits.lab.problems.",
     "eigenbandits.papers.lale2019.policies:": "eigenbandits.papers.lale2019.players:",
     "eigenbandits.papers.lale2019.environment:Images": "Images",
+    "eigenbandits.lab.studies.belief_age:DelayedPolicy": "eigenbandits.lab.studies.belief_age:Aged",
+    **{
+        f"eigenbandits.lab.studies.lists.recommenders:{now}": f"eigenbandits.lab.studies.lists.recommenders:{former}"
+        for now, former in {
+            "ListRecommender": "Listed",
+            "SequentialRecommender": "OneByOne",
+            "PartsRecommender": "FromParts",
+            "SingleRecommender": "Single",
+            "RandomRecommender": "Chance",
+        }.items()
+    },
     "eigenbandits.lab.studies.router.policies:RouterPolicy": "eigenbandits.lab.studies.router.players:RouterPlayer",
     "eigenbandits.lab.studies.router.policies:BudgetedPolicy": "eigenbandits.lab.studies.router.players:BudgetedPlayer",
     "eigenbandits.lab.studies.router.policies:ParetoPolicy": "eigenbandits.lab.studies.router.players:ParetoPlayer",

@@ -21,7 +21,7 @@ from eigenbandits.policy import Decision, Policy, files
 RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 
 
-class Aged:
+class DelayedPolicy:
     """A learner that takes in every round, and a decider whose copy of it is as old as the last publication.
 
     `every` is the number of rounds between two publications; 0 chooses by the newest belief, as the single-process
@@ -71,7 +71,7 @@ def experiment(
     `ages` are the seconds between two publications; `rate`, in decisions per second, turns them into rounds.
     """
     policies = {
-        f"{name}, {age:g} s": entry(Aged, algorithm=name, every=round(rate * age))
+        f"{name}, {age:g} s": entry(DelayedPolicy, algorithm=name, every=round(rate * age))
         for name in RULES
         for age in dict.fromkeys(ages)
     }

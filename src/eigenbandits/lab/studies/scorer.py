@@ -92,16 +92,9 @@ class AskedInstance(FileInstance):
 
 
 class ScoredPolicy:
-    """A policy, or the scorer itself, that is shown the queries never asked at the end.
+    """A policy, or the scorer itself, that answers the queries never asked after the last of so many rounds.
 
-    Parameters
-    ----------
-    player : {"scorer", "EigenUCB"}
-        The highest score; or EigenUCB, which starts from the scores.
-    rounds : int
-        After how many rounds the end is.
-    seed : int, optional
-        Seed of the policy.
+    `player` is one of `CHOOSERS`: the highest score, or EigenUCB, which starts from the scores.
     """
 
     def __init__(self, player: str, rounds: int, seed: int | None = None) -> None:
@@ -165,7 +158,7 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=rounds, accuracy=0),
-        description="A policy that starts from a scorer, beside it.",
+        description="A policy that starts from a scorer, compared with it.",
     )
 
 

@@ -54,7 +54,7 @@ ENCODERS: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {"rotate
 
 
 @dataclass(frozen=True, eq=False)
-class Embedded:
+class Embedding:
     """The texts and labels of an instance as one encoder embeds them, and the features that make actions of both."""
 
     texts: Array
@@ -62,7 +62,7 @@ class Embedded:
     features: Bilinear
 
     @classmethod
-    def by(cls, instance: AskedInstance, encoder: str) -> Embedded:
+    def by(cls, instance: AskedInstance, encoder: str) -> Embedding:
         """Return those of one of `ENCODERS`, with directions of its own."""
         arrays, numbers = instance.environment.arrays, instance.environment.numbers
         rng = np.random.default_rng((instance.seed, 2))
@@ -83,15 +83,7 @@ class Embedded:
 
 
 class TranslatedPolicy:
-    """EigenUCB that starts from a scorer and, at the end, is carried over to other encoders.
-
-    Parameters
-    ----------
-    rounds : int
-        After how many rounds the end is.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """EigenUCB that starts from a scorer and, after the last round, is carried over to other encoders."""
 
     def __init__(self, rounds: int, seed: int | None = None) -> None:
         self.rounds = whole(rounds, "rounds")
@@ -119,13 +111,13 @@ class TranslatedPolicy:
             return dict.fromkeys(["scorer", "before", *names], float("nan"))
         instance = self.instance
         texts, labels = (instance.environment.arrays[name].astype(np.float64) for name in ("Q", "C"))
-        own = Embedded(texts, labels, instance.features)
+        own = Embedding(texts, labels, instance.features)
         found = {"scorer": self._right(own, None), "before": self._right(own, self.policy)}
         rng = np.random.default_rng((instance.seed, 3))
         asked, label = rng.choice(instance.asked, PAIRS), rng.integers(len(own.labels), size=PAIRS)
         old = own.pairs(asked, label)
         for encoder in ENCODERS:
-            other = Embedded.by(instance, encoder)
+            other = Embedding.by(instance, encoder)
             new = other.pairs(asked, label)
             policy = self.policy.clone()
             policy.restore(self.policy.state())
@@ -135,7 +127,7 @@ class TranslatedPolicy:
             found |= {f"{encoder}:{kind}": one for kind, one in zip(kinds, [*numbers, done.loss], strict=True)}
         return found
 
-    def _again(self, embedded: Embedded) -> Policy:
+    def _again(self, embedded: Embedding) -> Policy:
         """Return a fresh policy that has learned from the log, embedded again."""
         instance, policy = self.instance, EigenUCB(seed=self.seed)
         places = islice(orders(len(instance.asked), np.random.default_rng((instance.seed, 1))), len(self.log))
@@ -146,7 +138,7 @@ class TranslatedPolicy:
         policy.learn_many(actions, [reward for _, reward in self.log], scores=scores)
         return policy
 
-    def _right(self, embedded: Embedded, policy: Policy | None) -> float:
+    def _right(self, embedded: Embedding, policy: Policy | None) -> float:
         """Return the share of right answers to the texts never asked, by a policy or by the scores."""
         right = 0
         for text in self.instance.unseen.tolist():

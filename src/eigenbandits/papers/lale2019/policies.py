@@ -66,14 +66,7 @@ class Longest:
 class SampledOFUL(Confident):
     """OFUL as section 5 runs it: many models from the boundary of the ellipsoid, and the most optimistic decides.
 
-    Parameters
-    ----------
-    noise, theta_bound, ridge, delta, center, seed
-        As for `OFUL`.
-    radius
-        "paper" for OFUL's own worst case, log(1 + tL²/(dλ)) under a factor d; "logdet".
-    samples
-        Models drawn in each round.
+    The radius is "paper" for OFUL's own worst case, log(1 + tL²/(dλ)) under a factor d, or "logdet".
     """
 
     radius: str = "paper"

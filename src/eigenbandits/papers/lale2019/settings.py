@@ -119,7 +119,7 @@ def length(block: Block, scale: str, group: str = "paper") -> Length:
     chosen = known[scale]
     rounds, seeds = chosen[block.dataset]["rounds"], chosen[block.dataset]["seeds"]
     if group not in MAIN_GROUPS or block.layer == "relu":
-        seeds = min(seeds, chosen["beside"])
+        seeds = min(seeds, chosen["other_seeds"])
     return Length(rounds, seeds, chosen["points"], chosen["images"][block.layer])
 
 

@@ -38,7 +38,7 @@ class Recommender:
         raise NotImplementedError
 
 
-class Listed(Recommender):
+class ListRecommender(Recommender):
     """`EigenUCB().choose_list`, which learns when the list has been shown."""
 
     def __init__(self, seed: int | None = None) -> None:
@@ -52,7 +52,7 @@ class Listed(Recommender):
         return float(visit.liked[ranked.indices].sum())
 
 
-class OneByOne(Listed):
+class SequentialRecommender(ListRecommender):
     """`EigenUCB().choose` once for each film of a list, among the films not taken yet.
 
     With `at_once` each film is learned before the next is chosen: what the user thinks of a list's first films is known
@@ -78,7 +78,7 @@ class OneByOne(Listed):
         return float(visit.liked[~left].sum())
 
 
-class FromParts(Listed):
+class PartsRecommender(ListRecommender):
     """`EigenUCB().choose` in each of as many equal parts of the offer as a list is long: ten times one of ten."""
 
     def recommend(self, visit: Visit) -> float:
@@ -90,7 +90,7 @@ class FromParts(Listed):
         return sum(rewards)
 
 
-class Single(Listed):
+class SingleRecommender(ListRecommender):
     """`EigenUCB().choose` once, and its reward as often as a list is long, as if the film could be shown so often."""
 
     def recommend(self, visit: Visit) -> float:
@@ -101,7 +101,7 @@ class Single(Listed):
         return self.count * liked
 
 
-class Chance(Recommender):
+class RandomRecommender(Recommender):
     """Any films."""
 
     def __init__(self, seed: int | None = None) -> None:

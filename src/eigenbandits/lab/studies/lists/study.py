@@ -28,17 +28,17 @@ _PARTS = 4
 
 
 CANDIDATES = {
-    LISTED: Candidate(entry(recommenders.Listed), "EigenUCB, nothing set; learns when the list is complete"),
+    LISTED: Candidate(entry(recommenders.ListRecommender), "EigenUCB, nothing set; learns when the list is complete"),
     "choose, 10 times": Candidate(
-        entry(recommenders.OneByOne, at_once=False),
+        entry(recommenders.SequentialRecommender, at_once=False),
         "EigenUCB().choose ten times, each time among the films not taken yet",
     ),
     "choose and learn, 10 times": Candidate(
-        entry(recommenders.OneByOne, at_once=True),
+        entry(recommenders.SequentialRecommender, at_once=True),
         "the same, but each film is learned before the next is chosen: a list that is shown as a whole cannot be",
     ),
     "choose in 10 parts": Candidate(
-        entry(recommenders.FromParts), "EigenUCB().choose one of ten films, in ten parts of the offer"
+        entry(recommenders.PartsRecommender), "EigenUCB().choose one of ten films, in ten parts of the offer"
     ),
     "mab2rec LinUCB": Candidate(entry(peers.Mab2Rec), "alpha 1, its default; an arm for each film", module="mab2rec"),
     "mab2rec LinUCB 0.1": Candidate(entry(peers.Mab2Rec, alpha=0.1), "the same with alpha 0.1", module="mab2rec"),
@@ -48,9 +48,10 @@ CANDIDATES = {
     "VW ccb squarecb": Candidate(
         entry(peers.VowpalWabbitSlots, options="--squarecb"), "--ccb_explore_adf --squarecb", module="vowpalwabbit"
     ),
-    "chance": Candidate(entry(recommenders.Chance), "any ten films"),
+    "chance": Candidate(entry(recommenders.RandomRecommender), "any ten films"),
     "choose, reward × 10": Candidate(
-        entry(recommenders.Single), "EigenUCB().choose once, its reward counted ten times: one film, not a list"
+        entry(recommenders.SingleRecommender),
+        "EigenUCB().choose once, its reward counted ten times: one film, not a list",
     ),
 }
 """The candidates, by label."""

@@ -67,14 +67,16 @@ CATALOGUE = {
 
 
 @dataclass
-class Available:
+class AvailableProblems:
     """The problems that are available here, as environments by name, and why the others are skipped."""
 
     environments: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def available_problems(data: str | PathLike[str] | None = None, wanted: Iterable[str] | None = None) -> Available:
+def available_problems(
+    data: str | PathLike[str] | None = None, wanted: Iterable[str] | None = None
+) -> AvailableProblems:
     """Return the problems that are available, as environments, and why others are not.
 
     By default these are all that have a file in the folder of the data, or, if none has, those that scikit-learn ships.
@@ -91,7 +93,7 @@ def available_problems(data: str | PathLike[str] | None = None, wanted: Iterable
     for name in names:
         if name not in known:
             raise unknown("problem", name, known)
-    found = Available()
+    found = AvailableProblems()
     for name, problem in known.items():
         file = folder / problem.file
         if name in names and file.is_file():

@@ -21,7 +21,7 @@ from eigenbandits.extras import need
 from eigenbandits.files import write_whole
 from eigenbandits.lab.downloads.download import Echo
 from eigenbandits.lab.downloads.fetch import fetch as fetch_source
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.studies.problems import preparation
@@ -62,15 +62,15 @@ MOVIELENS = Source(
     "MovieLens 100k",
     f"{FOLDER}/movielens",
     ("https://files.grouplens.org/datasets/movielens/",),
-    (Packed("ml-100k.zip", 4_924_029, "0e33842e24a9c977be4e0107933c0723"),),
+    (PackedFile("ml-100k.zip", 4_924_029, "0e33842e24a9c977be4e0107933c0723"),),
     {"ml-100k.zip": "0e33842e24a9c977be4e0107933c0723"},
 )
 
 _DOCUMENTS = (
-    Packed("rank.train", 2_479_271, "8178c79fb07eccc322c81c87fa7a28ec"),
-    Packed("rank.train.query", 580, "1ade43f73d0af76578473d6ade010a14"),
-    Packed("rank.test", 649_930, "7b3da47f84c45d0f9c9ea6da6d731cd0"),
-    Packed("rank.test.query", 146, "573dd86ce28d1035c5a4ad48c7a9d919"),
+    PackedFile("rank.train", 2_479_271, "8178c79fb07eccc322c81c87fa7a28ec"),
+    PackedFile("rank.train.query", 580, "1ade43f73d0af76578473d6ade010a14"),
+    PackedFile("rank.test", 649_930, "7b3da47f84c45d0f9c9ea6da6d731cd0"),
+    PackedFile("rank.test.query", 146, "573dd86ce28d1035c5a4ad48c7a9d919"),
 )
 RANKING = Source(
     "ranking",

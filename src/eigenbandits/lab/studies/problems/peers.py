@@ -21,7 +21,7 @@ EXPLORATIONS = {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnAction:
     """The chosen row, and its probability."""
 
     index: int
@@ -52,15 +52,15 @@ class VowpalWabbit:
         """How it explores."""
         return f"VowpalWabbit({self.exploration})"
 
-    def choose(self, actions: Array) -> Drawn:
+    def choose(self, actions: Array) -> DrawnAction:
         """Draw an action from the distribution that it predicts."""
         self._examples = [self._built(row) for row in np.asarray(actions, dtype=np.float64)]
         shares = np.asarray(self._vw.predict(self._examples), dtype=np.float64)
         shares /= shares.sum()
         index = int(self._rng.choice(len(shares), p=shares))
-        return Drawn(index, float(shares[index]))
+        return DrawnAction(index, float(shares[index]))
 
-    def learn(self, decision: Drawn, reward: float) -> None:
+    def learn(self, decision: DrawnAction, reward: float) -> None:
         """Label the action chosen last, and learn from its set."""
         example = self._examples[decision.index]
         example.unsetup_example()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenbandits.lab.errors import unknown
+from eigenbandits.lab.experiments.run import run
 from eigenbandits.lab.studies.calibrate import Constant, compared
 from eigenbandits.lab.studies.router.policies import RouterPolicy
 from eigenbandits.lab.studies.router.scenarios import Requests
@@ -33,10 +34,7 @@ def quality(file: str, seeds: range) -> dict[str, float]:
 
 def _play(file: str, scenario: str, level: int, seed: int) -> dict[str, float]:
     instance, policy = Requests(file, scenario).instance(seed), RouterPolicy(level, seed)
-    policy.reveal(instance)
-    for made in instance.rounds():
-        decision = policy.choose(made.actions)
-        policy.learn(decision, float(made.values[decision.index]))
+    run(policy, instance, sum(instance.phases), seed)
     return policy.diagnostics()
 
 

@@ -28,15 +28,7 @@ BURN_IN = 20
 
 
 class RouterPolicy:
-    """The router of this library.
-
-    Parameters
-    ----------
-    level : int
-        Which of the instance's budgets.
-    seed : int, optional
-        Seed of the router.
-    """
+    """The router of this library, on one of the budgets of the instance."""
 
     burn_in = 0
 
@@ -158,14 +150,7 @@ class BudgetedPolicy(RouterPolicy):
 class ParetoPolicy(RouterPolicy):
     """ParetoBandit 0.1.1 with the settings of its experiments, its PCA of 25 components and its budget pacer.
 
-    Parameters
-    ----------
-    level : int
-        Which of the instance's budgets.
-    priors : bool
-        Whether it starts from the priors that it ships; else from nothing, with the settings that it lists for that.
-    seed : int, optional
-        Seed of the router.
+    It starts from the priors that it ships, or from nothing, with the settings that it lists for that.
     """
 
     burn_in = BURN_IN

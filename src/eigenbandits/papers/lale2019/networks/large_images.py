@@ -29,7 +29,7 @@ FILE = "resnet50-val-5000.npz"
 _HELD_OUT = 5
 
 
-class Pooled(Trainer):
+class PooledTrainer(Trainer):
     """A representation layer, after a linear bottleneck, on the outputs of a fixed ResNet-50.
 
     The paper trains the changed network itself. With about four images of a class the labels alone teach little; if the
@@ -110,7 +110,7 @@ def training_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return np.argsort(held, kind="stable"), int((~held).sum())
 
 
-def imagenet(folder: Place | None = None) -> Pooled:
+def imagenet(folder: Place | None = None) -> PooledTrainer:
     """Return the trainer for the 5,000 validation images whose features are in the folder of the data."""
     path = data_folder(folder) / "imagenet" / FILE
     if not path.is_file():
@@ -118,10 +118,10 @@ def imagenet(folder: Place | None = None) -> Pooled:
             f"there is no {path}; for images of your own: "
             "eigenbandits features make NAME --images FOLDER --weights resnet50.npz"
         )
-    return Pooled("imagenet", read_weights(path), str(path))
+    return PooledTrainer("imagenet", read_weights(path), str(path))
 
 
-def from_folder(name: str, images: Place, weights: Place, cache: Place | None, echo: Echo) -> Pooled:
+def from_folder(name: str, images: Place, weights: Place, cache: Place | None, echo: Echo) -> PooledTrainer:
     """Return the trainer for images in class folders; the outputs of the ResNet-50 are computed once and kept.
 
     The weights are those of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
@@ -144,7 +144,7 @@ def from_folder(name: str, images: Place, weights: Place, cache: Place | None, e
             "bias": given["fc.bias"],
         }
         save_arrays(path, kept | {"key": np.array(key)})
-    return Pooled(name, kept, str(path))
+    return PooledTrainer(name, kept, str(path))
 
 
 def _pooled(trunk: ResNet, pixels: NDArray[np.uint8]) -> NDArray[np.float16]:

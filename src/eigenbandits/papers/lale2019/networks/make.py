@@ -13,7 +13,7 @@ from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import cache_folder
 from eigenbandits.papers.lale2019.features.cache import feature_name, features_path, is_made, key_of
 from eigenbandits.papers.lale2019.features.file import VERSION, Features, save_arrays, save_features
-from eigenbandits.papers.lale2019.networks.large_images import Pooled, from_folder, imagenet
+from eigenbandits.papers.lale2019.networks.large_images import PooledTrainer, from_folder, imagenet
 from eigenbandits.papers.lale2019.networks.small_images import Cifar10, Cifar10ResNet18, Mnist
 from eigenbandits.papers.lale2019.networks.summary import summarize
 from eigenbandits.papers.lale2019.networks.trainer import Trainer
@@ -93,7 +93,7 @@ def _computed(
     trainer: Trainer, name: str, dim: int, layer: str, facts: dict[str, object], cache: Place | None, echo: Echo
 ) -> Features:
     if layer == "product":
-        assert isinstance(trainer, Pooled)  # no other trainer names this layer
+        assert isinstance(trainer, PooledTrainer)  # no other trainer names this layer
         product, queries = trainer.product(dim)
         labels = trainer.labels if trainer.classes == product.classes else None
         return summarize(product, np.ones(dim), queries, labels, 0, facts)
