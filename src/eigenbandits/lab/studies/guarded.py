@@ -16,6 +16,7 @@ from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
+from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.wrappers.guarded import Guarded
 
@@ -45,19 +46,16 @@ class PositiveRewards(LowRank):
         return PositiveInstance(super().instance(seed))
 
 
-class PositiveInstance:
+class PositiveInstance(WrappedInstance):
     """One drawn problem of `PositiveRewards`: θ* (d + 1,) has the intercept last.
 
     If an `estimate` (d + 1,) is set, actions are drawn toward its current error.
     """
 
     def __init__(self, model: LowRankInstance) -> None:
-        self.model = model
+        super().__init__(model)
         self.theta = np.append(SPREAD * model.theta / np.linalg.norm(model.theta), INTERCEPT)
         self.estimate: Array | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
