@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.environments.base import Round
-from eigenbandits.environments.examples import OrderedExamples
+from eigenbandits.environments.base import OrderedExamples, Round
 from eigenbandits.inputs import Array, as_action
 from eigenbandits.inputs.arrays import Data, decision_set, in_blocks, open_array, open_indices
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.environments.base import Round
-from eigenbandits.environments.examples import OrderedExamples
+from eigenbandits.environments.base import OrderedExamples, Round
 from eigenbandits.inputs import Array
 from eigenbandits.papers.lale2019.features.file import Features, open_features
 

@@ -81,7 +81,7 @@ def find_file(data: str | PathLike[str] | None) -> Path:
 
 
 @dataclass(frozen=True)
-class Row:
+class Earnings:
     """What a candidate's lists earned: films liked per list, over all rounds and in their first and last quarter.
 
     `behind` is how much more `choose_list` earned on the same seeds, with Student's 95 % interval from `low` to `high`;
@@ -98,7 +98,7 @@ class Row:
     seconds: float
 
 
-def table(results: Results) -> list[Row]:
+def table(results: Results) -> list[Earnings]:
     """Return a row for each candidate."""
     (environment,) = results.environments
     curves = {label: results.curve("reward", label, environment) for label in results.policies}
@@ -112,11 +112,11 @@ def table(results: Results) -> list[Row]:
         means = curve.values[:, -1] / rounds[-1]
         more = mean_interval(own - means)
         seconds = float(results.curve("seconds", label, environment).values[:, -1].mean() / rounds[-1])
-        found.append(Row(label, float(means.mean()), early, late, more.mean, more.low, more.high, seconds))
+        found.append(Earnings(label, float(means.mean()), early, late, more.mean, more.low, more.high, seconds))
     return found
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[Earnings]) -> str:
     """Return the table as text."""
     headers = [
         "lists by",
