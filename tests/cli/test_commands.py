@@ -57,7 +57,7 @@ def test_the_demo_prints_tables_and_writes_a_figure_and_a_csv(tmp_path):
             lines = [line for line in result.stdout.splitlines() if line.startswith(name + "  ")]
             assert wanted in [line.removeprefix(name).split()[:3] for line in lines]
     assert image.imread(tmp_path / "made" / "regret.png").shape == (450, 1200, 4)
-    assert "0 of 24 cells are there; 24 to run." in result.stderr
+    assert "0 of 24 cells are finished; 24 to run." in result.stderr
 
 
 def test_without_images_the_demo_says_so_and_runs_the_model(tmp_path, monkeypatch):

@@ -37,10 +37,10 @@ def test_run_and_report(invoke, tmp_path):
     assert ran.exit_code == 0
     assert "OFUL" in ran.output
     assert "eigenbandits report results/small" in ran.output
-    assert "0 of 4 cells are there; 4 to run." in ran.stderr
+    assert "0 of 4 cells are finished; 4 to run." in ran.stderr
     again = invoke("run", "small.toml", "--engine", "serial")
     assert again.exit_code == 0
-    assert again.stderr == "4 of 4 cells are there; 0 to run.\n"
+    assert again.stderr == "4 of 4 cells are finished; 0 to run.\n"
     told = invoke("report", "results/small", "--figures", "figures", "--bands", "bootstrap", "--test", "wilcoxon")
     assert told.exit_code == 0
     assert (tmp_path / "results" / "small" / "report.html").exists()
@@ -103,6 +103,6 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
     rest = process.stderr.read()
     assert process.wait(timeout=60) == 130
-    assert first == "0 of 2 cells are there; 2 to run.\n"
+    assert first == "0 of 2 cells are finished; 2 to run.\n"
     assert rest.endswith("Stopped. Finished cells are kept; the same command continues from here.\n")
     assert "died" not in rest

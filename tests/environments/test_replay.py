@@ -178,5 +178,5 @@ def test_a_log_that_did_not_choose_evenly_needs_its_least_probability():
 
 
 def test_an_oracle_has_no_place_in_a_replay():
-    with pytest.raises(ValueError, match="does not know its θ"):
+    with pytest.raises(ValueError, match="has no known θ"):
         eb.run(eb.Oracle(), Replay(Log(np.ones((1, 2, 3)), [0], [1.0])), rounds=1)

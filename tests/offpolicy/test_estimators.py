@@ -182,7 +182,7 @@ def test_unknown_methods_and_useless_logs_are_told():
     replay = Replay(log_of([(0, 1), (1, 1)]))
     with pytest.raises(ValueError, match="method is 'magic'"):
         replay.value(target, "magic")
-    with pytest.raises(ValueError, match="the log says nothing of its value"):
+    with pytest.raises(ValueError, match="the log says nothing about its value"):
         replay.value([0, 0], "snips")
     with pytest.raises(ValueError, match="clip is 0"):
         replay.value(target, "ips", clip=0.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenbandits.subspace.batches import KEPT, ROWS, Batches, Strayed, lump
+from eigenbandits.subspace.batches import KEPT, ROWS, Batches, Overdispersion, lump
 
 
 def shown(vectors, size):
@@ -80,7 +80,7 @@ def test_memory_is_bounded_and_merging_loses_nothing():
 
 
 def test_equal_vectors_and_no_vectors_say_nothing():
-    assert Batches().second_moment() == Strayed(1.0, 1.0) == Batches().shared(False)
+    assert Batches().second_moment() == Overdispersion(1.0, 1.0) == Batches().shared(False)
     assert shown(np.ones((500, 4)), 10).second_moment().inflation == 1.0
     assert shown(np.zeros((500, 4)), 10).shared(False).inflation == 1.0
 
@@ -94,5 +94,5 @@ def test_sizes_that_leave_the_range_of_numbers_do_not_count():
 
 
 def test_a_lump_is_never_less_than_one_vector():
-    assert lump(Strayed(50.0, 1.0)) == 1.0
-    assert lump(Strayed(400.0, 101.0)) == 200.0
+    assert lump(Overdispersion(50.0, 1.0)) == 1.0
+    assert lump(Overdispersion(400.0, 101.0)) == 200.0

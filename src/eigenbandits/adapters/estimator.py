@@ -1,4 +1,4 @@
-"""scikit-learn's words for a policy: `partial_fit`, `predict`, `get_params`. scikit-learn itself is not needed."""
+"""scikit-learn's interface for a policy: `partial_fit`, `predict`, `get_params`; scikit-learn is not needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PolicyRegressor:
     Parameters
     ----------
     policy
-        The policy to use, which itself stays as it is; by default ``EigenUCB(seed=0)``.
+        The policy to copy, which is not modified; by default ``EigenUCB(seed=0)``.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PolicyRegressor:
         self.policy = policy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, as scikit-learn asks for them."""
+        """Return the parameters by name."""
         return {"policy": self.policy}
 
     def set_params(self, **params: Any) -> Self:
@@ -63,8 +63,8 @@ class PolicyRegressor:
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learned, and learn from vectors (n, d) and their rewards (n,)."""
-        made = EigenUCB(seed=0) if self.policy is None else self.policy.clone()
-        return self._learn(made, X, y)
+        fresh = EigenUCB(seed=0) if self.policy is None else self.policy.clone()
+        return self._learn(fresh, X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from further vectors and rewards."""
@@ -96,21 +96,21 @@ class PolicyRegressor:
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return the coefficient of determination R² of the estimates."""
         rewards = np.asarray(y, dtype=np.float64)
-        left = float(np.square(rewards - self.predict(X)).sum())
-        return 1.0 - left / float(np.square(rewards - rewards.mean()).sum())
+        residual = float(np.square(rewards - self.predict(X)).sum())
+        return 1.0 - residual / float(np.square(rewards - rewards.mean()).sum())
 
     def __sklearn_clone__(self) -> PolicyRegressor:
-        """Return one that has learned nothing, for scikit-learn, which would copy the policy's arrays otherwise."""
+        """Return a copy that has learned nothing; otherwise scikit-learn would copy the policy's arrays."""
         return PolicyRegressor(None if self.policy is None else self.policy.clone())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that this is a regressor; only it asks."""
+        """Return the tags of a regressor; only scikit-learn calls this."""
         from sklearn.utils import RegressorTags, Tags, TargetTags
 
         return Tags("regressor", TargetTags(required=True), regressor_tags=RegressorTags())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is something to predict with."""
+        """Return whether the model has learned anything."""
         return hasattr(self, "policy_")
 
     def _fitted(self) -> Policy:

@@ -82,9 +82,9 @@ def play(
     seed: int | None = None,
     actions_of: Callable[[Any], Any] = lambda observation: observation,
 ) -> Array:
-    """Let one of our policies act in a Gymnasium environment, and return the rewards.
+    """Run one of our policies in a Gymnasium environment, and return the rewards.
 
-    Each step is one decision; the policy does not plan ahead. Episodes that end are started again.
+    Each step is one decision; the policy does not plan ahead. When an episode ends, the next one starts.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ INSTRUCTIONS = (
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tell the agent what the service refused and why; it can often correct that itself."""
+def _tool_errors() -> Iterator[None]:
+    """Report a refusal of the service to the agent, which can often correct the cause itself."""
     try:
         yield
     except (ServiceError, ValueError) as error:
@@ -27,10 +27,10 @@ def _told() -> Iterator[None]:
 
 
 def server(client: Client) -> MCPServer[Any]:
-    """Return an MCP server that speaks for a client of the decision service.
+    """Return an MCP server that calls the decision service through a client.
 
     The policies live in the service, so that decisions and rewards survive this process and are shared with others.
-    The key of the client says what the agent may do: give it one with the scopes decide and reward only.
+    The key of the client decides what the agent may do: use one with the scopes decide and reward only.
     """
     made: MCPServer[Any] = MCPServer("eigenbandits", instructions=INSTRUCTIONS)
 
@@ -38,7 +38,7 @@ def server(client: Client) -> MCPServer[Any]:
     def policies() -> list[dict[str, Any]]:
         """List the policies that can decide, with the catalogue that each one chooses from."""
         kept = ("name", "algorithm", "catalogue", "dim", "decisions", "rewards")
-        with _told():
+        with _tool_errors():
             return [{name: one[name] for name in kept} for one in client.policies()]
 
     @made.tool()
@@ -48,13 +48,13 @@ def server(client: Client) -> MCPServer[Any]:
         query: list[float] | None = None,
         items: list[str] | None = None,
     ) -> dict[str, Any]:
-        """Let a policy choose.
+        """Choose one of several options with a policy.
 
         Give `actions`, one vector of numbers for each option, for a policy without a catalogue. For a policy with a
         catalogue give the vector of the `query`, and optionally the ids of the `items` to choose from. The answer has
         the `index` or `item` that was chosen, and the id of the `decision` to send the reward with.
         """
-        with _told():
+        with _tool_errors():
             decided = client.decide(policy, actions, query=query, items=items)
         return {
             "decision": decided.decision,
@@ -65,14 +65,14 @@ def server(client: Client) -> MCPServer[Any]:
 
     @made.tool()
     def reward(policy: str, decision: str, reward: float) -> str:
-        """Report how well a decision went, once; more is better, and any scale will do if it is always the same."""
-        with _told():
+        """Report how well a decision went, once; more is better, on any scale that stays the same."""
+        with _tool_errors():
             return client.reward(policy, decision, reward)
 
     @made.tool()
     def diagnostics(policy: str) -> list[str]:
-        """Say in sentences what a policy has found so far."""
-        with _told():
+        """Describe in sentences what a policy has found so far."""
+        with _tool_errors():
             return list(client.diagnostics(policy)["summary"])
 
     return made

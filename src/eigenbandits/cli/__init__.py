@@ -40,7 +40,7 @@ def app() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line; what is missing is said in one sentence, with exit code 1."""
+    """Run the command line; a missing extra is reported in one sentence, with exit code 1."""
     try:
         app()()
     except MissingExtraError as error:

@@ -1,4 +1,4 @@
-"""`eigenbandits calibrate`: what a constant of the library does, by the measurements that it was chosen by."""
+"""`eigenbandits calibrate`: the effect of a constant of the library on the measurements that it was chosen by."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     seeds: options.Seeds = 3,
     first_seed: options.FirstSeed = 0,
 ) -> None:
-    """Try other values of a constant that was chosen by looking, and print what each leads to.
+    """Try other values of a calibrated constant, and print what each leads to.
 
     Seeds below 100 are for choosing; what the documentation reports comes from seeds of 1000 and up.
     """

@@ -10,13 +10,13 @@ import typer
 
 from eigenbandits.algorithms import PSLB
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Model, Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import LowRankOptions, Runner, runs_experiments, wrote
 
 
 @runs_experiments
 def command(
     run: Runner,
-    model: Model,
+    model: LowRankOptions,
     rounds: options.Rounds = 2000,
     seeds: options.Seeds = 20,
     first_seed: options.FirstSeed = 1000,

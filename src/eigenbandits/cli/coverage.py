@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Model, Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import LowRankOptions, Runner, runs_experiments, write_table
 
 Chooser = StrEnum("Chooser", {"PSLB": "PSLB", "OFUL": "OFUL", "Random": "Random"})
 Refresh = StrEnum("Refresh", {"lazy": "lazy", "every_round": "every-round"})
@@ -19,7 +19,7 @@ KnownRank = StrEnum("KnownRank", ["true", "auto"])
 @runs_experiments
 def command(
     run: Runner,
-    model: Model,
+    model: LowRankOptions,
     rounds: options.Rounds = 1000,
     seeds: options.Seeds = 200,
     delta: Annotated[float, typer.Option(help="δ, the probability of failure that each bound allows.")] = 0.05,
@@ -28,7 +28,7 @@ def command(
     use_rank: Annotated[KnownRank, typer.Option(help="The rank that the sets use: the true one, or the one found.")] = (
         KnownRank.true
     ),
-    vectors: options.Kind = options.Vectors.sphere,
+    vectors: options.Vectors = options.VectorKind.sphere,
     certified: Annotated[
         bool,
         typer.Option("--certified", help="Measure the certified set, also where decision sets follow the rewards."),
@@ -38,7 +38,6 @@ def command(
     ] = None,
 ) -> None:
     """Count the runs in which θ* or the subspace ever leaves a confidence set, and measure how loose the sets are."""
-    from eigenbandits.lab.reporting.tables import write_csv
     from eigenbandits.lab.studies import certified as certified_study
     from eigenbandits.lab.studies import coverage
 
@@ -59,6 +58,4 @@ def command(
         rows = coverage.summarize(results, delta)
         typer.echo(", choices by {}, subspace found {}, rank {}\n".format(*settings))
         typer.echo(coverage.report(environment, delta, results, rows))
-    path = results.folder / f"{experiment.name}.csv"
-    write_csv(path, rows)
-    wrote([path])
+    write_table(results.folder / f"{experiment.name}.csv", rows)

@@ -9,9 +9,7 @@ import typer
 
 from eigenbandits.cli import options
 
-commands = typer.Typer(
-    help="Fetch public datasets, and show which are available.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("Fetch public datasets, and show which are available.")
 
 
 @commands.command()

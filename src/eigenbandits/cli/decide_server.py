@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from eigenbandits.cli import options
-from eigenbandits.cli.serve import Config, run, with_settings
-from eigenbandits.serve.settings import Settings
+from eigenbandits.cli.serve import run_role, with_settings
 
 
 @with_settings
-def command(config: Config = None, **given: Any) -> None:
+def command(config: options.Config = None, **given: Any) -> None:
     """Run a decider: it answers requests by the beliefs that the learner of the same database publishes."""
-    from eigenbandits.serve import Server, logs
     from eigenbandits.serve.deciders.decider import Decider
 
-    with options.refusals():
-        settings = Settings.read(config, **given)
-    logs.to_stderr(settings.log_level)
-    run(Server(settings, role=Decider))
+    run_role(Decider, config, given)

@@ -1,4 +1,4 @@
-"""`eigenbandits drift`: worlds that change, with fixed half-lives and with memory="auto"."""
+"""`eigenbandits drift`: environments that change, with fixed half-lives and with memory="auto"."""
 
 from __future__ import annotations
 

@@ -10,9 +10,7 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.extras import need
 
-commands = typer.Typer(
-    help="Train networks, keep their features, and list them.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("Train networks, keep their features, and list them.")
 
 
 @commands.command()

@@ -11,26 +11,23 @@ from eigenbandits.cli import options
 
 
 def command(
-    policy: Annotated[str, typer.Argument(help="The policy that is to learn from the log; it must exist.")],
+    policy: Annotated[str, typer.Argument(help="The policy that learns from the log; it must exist.")],
     log: Annotated[Path, typer.Argument(help="A .npz, Parquet or dsjson log, or an export of a service.")],
     name: Annotated[
         str | None,
         typer.Option(help="Name of the log: its decisions count once under it.", show_default="that of the file"),
     ] = None,
-    url: Annotated[str, typer.Option(help="Where the service listens.")] = "http://127.0.0.1:8765",
+    url: options.Url = "http://127.0.0.1:8765",
     key: Annotated[
         str | None,
         typer.Option(help="An API key with the scope admin.", envvar="EIGENBANDITS_KEY", show_default="none"),
     ] = None,
 ) -> None:
-    """Let a policy of the decision service learn from decisions that another system has made, each of them once."""
+    """Let a policy of the decision service learn from the decisions of another system, each of them once."""
     from eigenbandits.serve.client import Client, ServiceError, log_entries
 
-    with options.refusals(), Client(url, key=key) as client:
-        try:
-            counts = client.import_decisions(policy, log_entries(log, name))
-        except (ServiceError, FileNotFoundError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(1) from error
+    failures = options.failures(ServiceError, FileNotFoundError)
+    with options.refusals(), Client(url, key=key) as client, failures:
+        counts = client.import_decisions(policy, log_entries(log, name))
     for status, count in sorted(counts.items()):
         typer.echo(f"{count:,} {status}")

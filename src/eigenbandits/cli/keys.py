@@ -16,13 +16,10 @@ from eigenbandits.cli import options
 if TYPE_CHECKING:
     from eigenbandits.serve.storage.journal import Journal
 
-Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
 Folder = Annotated[Path | None, typer.Option(help="Folder of the service.")]
 Address = Annotated[str | None, typer.Option("--database", help="postgresql://… instead of SQLite in the folder.")]
 
-commands = typer.Typer(
-    help="Create, list and revoke keys of the decision service.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("Create, list and revoke keys of the decision service.")
 
 
 @contextmanager
@@ -54,13 +51,13 @@ def create(
     scope: Annotated[list[str], typer.Option(help="decide, reward or admin; may be given more than once.")],
     name: Annotated[str, typer.Option(help="Who will use it.")] = "unnamed",
     policy: Annotated[
-        list[str] | None, typer.Option(help="The only policy that it is for; may be given more than once.")
+        list[str] | None, typer.Option(help="A policy that it is limited to; may be given more than once.")
     ] = None,
-    config: Config = None,
+    config: options.Config = None,
     folder: Folder = None,
     database: Address = None,
 ) -> None:
-    """Create a key and print it, this once. With the first key the service closes to everybody without one."""
+    """Create a key and print it; it is not shown again. Once there is a key, every request to the service needs one."""
     from eigenbandits.serve.keys import new_key
     from eigenbandits.serve.storage.schema import KEYS
 
@@ -79,7 +76,7 @@ def generate() -> None:
 
 
 @commands.command("list")
-def show(config: Config = None, folder: Folder = None, database: Address = None) -> None:
+def show(config: options.Config = None, folder: Folder = None, database: Address = None) -> None:
     """List all keys: id, name, scopes, and when they were created and revoked."""
     with _journal(config, folder, database) as journal:
         keys = journal.keys()
@@ -92,7 +89,7 @@ def show(config: Config = None, folder: Folder = None, database: Address = None)
 @commands.command("revoke")
 def revoke(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
-    config: Config = None,
+    config: options.Config = None,
     folder: Folder = None,
     database: Address = None,
 ) -> None:

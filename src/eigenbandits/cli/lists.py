@@ -1,4 +1,4 @@
-"""`eigenbandits lists`: ten of a hundred films by `choose_list`, by single choices, and by the libraries of others."""
+"""`eigenbandits lists`: ten of a hundred films by `choose_list`, by single choices, and by other libraries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import Runner, runs_experiments, write_table
 from eigenbandits.lab.errors import LabError
 
 
@@ -25,18 +25,15 @@ def command(
     Stop it at any time, and the same command continues. Writes lists.csv next to the results. To get the data:
     eigenbandits data fetch movielens.
     """
-    from eigenbandits.lab.reporting.tables import write_csv
+    from eigenbandits.lab.studies.candidates import available
     from eigenbandits.lab.studies.lists import study
 
     with options.failures(LabError):
         file = study.find_file(data)
-    skipped = {label: reason for label, one in study.CANDIDATES.items() if (reason := one.skip()) is not None}
+    candidates, skipped = available(study.CANDIDATES)
     for label, reason in skipped.items():
         typer.echo(f"Skipped {label}: {reason}", err=True)
-    candidates = {label: one for label, one in study.CANDIDATES.items() if label not in skipped}
     rows = study.table(run(study.experiment(file, candidates, seeds, rounds, first_seed), out))
     typer.echo(f"{rounds:,} lists of ten films for each of {seeds} seeds from {first_seed}\n\n{study.text(rows)}\n")
     typer.echo("\n".join(f"{label}: {one.description}" for label, one in candidates.items()))
-    path = out / "lists.csv"
-    write_csv(path, study.as_rows(rows))
-    wrote([path])
+    write_table(out / "lists.csv", [vars(row) for row in rows])

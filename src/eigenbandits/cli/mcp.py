@@ -11,7 +11,7 @@ from eigenbandits.extras import need
 
 
 def command(
-    url: Annotated[str, typer.Option(help="Where the service listens.")] = "http://127.0.0.1:8765",
+    url: options.Url = "http://127.0.0.1:8765",
     key: Annotated[
         str | None, typer.Option(help="The API key.", envvar="EIGENBANDITS_KEY", show_default="none")
     ] = None,

@@ -1,4 +1,4 @@
-"""`eigenbandits offpolicy`: whether propensities can be trusted, and what it costs optimism to have some."""
+"""`eigenbandits offpolicy`: how often off-policy intervals hold, and what randomized optimism costs."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from typing import Annotated
 import typer
 
 from eigenbandits.cli import options
-from eigenbandits.cli.runner import Runner, runs_experiments, wrote
+from eigenbandits.cli.runner import Runner, runs_experiments, write_table
 from eigenbandits.lab.errors import LabError
 from eigenbandits.rules import RandomizedOptimism
 
-Names = Annotated[
-    list[str] | None, typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all")
-]
-
-commands = typer.Typer(
-    help="Off-policy evaluation: how often its intervals hold, and what randomized optimism costs.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+commands = options.group("Off-policy evaluation: how often its intervals hold, and what randomized optimism costs.")
 
 
 @commands.command("coverage")
 @runs_experiments
 def coverage(
     run: Runner,
-    policies: Names = None,
+    policies: options.Names = None,
     arms: Annotated[
         list[int] | None,
         typer.Option(
@@ -45,7 +37,6 @@ def coverage(
     Two targets are evaluated from each log, by inverse propensity and doubly robust: a uniform one, which is worth
     exactly 1, and one that prefers the better actions.
     """
-    from eigenbandits.lab.reporting.tables import write_csv
     from eigenbandits.lab.studies import offpolicy
 
     with options.refusals():
@@ -54,15 +45,14 @@ def coverage(
     rows = offpolicy.summarize(run(experiment, out))
     typer.echo(f"{seeds} logs of {rounds:,} decisions for each line, floor ε = {floor:g}, seeds from {first_seed}\n")
     typer.echo(offpolicy.report(rows))
-    write_csv(out / "offpolicy-coverage.csv", rows)
-    wrote([out / "offpolicy-coverage.csv"])
+    write_table(out / "offpolicy-coverage.csv", rows)
 
 
 @commands.command("regret")
 @runs_experiments
 def regret(
     run: Runner,
-    policies: Names = None,
+    policies: options.Names = None,
     problems: Annotated[
         list[str] | None,
         typer.Option(help="Real problems besides the paper's model; see `problems`.", show_default="none"),
@@ -81,7 +71,6 @@ def regret(
     out: options.Out = Path("results/offpolicy-regret"),
 ) -> None:
     """Compare optimistic policies with rule="randomized" and without on the same seeds: regret, and its ratio."""
-    from eigenbandits.lab.reporting.tables import write_csv
     from eigenbandits.lab.studies import randomized
 
     environments = {"paper": randomized.PAPER}
@@ -97,5 +86,4 @@ def regret(
         experiment = randomized.experiment(environments, names, gammas, rounds, seeds, first_seed)
     rows = randomized.summarize(run(experiment, out))
     typer.echo(f"Regret after {rounds:,} rounds, mean of {seeds} seeds from {first_seed}\n\n{randomized.report(rows)}")
-    write_csv(out / "offpolicy-regret.csv", rows)
-    wrote([out / "offpolicy-regret.csv"])
+    write_table(out / "offpolicy-regret.csv", rows)

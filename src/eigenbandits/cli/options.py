@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 
 from eigenbandits.inputs import whole
 
-Vectors = StrEnum("Vectors", ["sphere", "cube", "heavy", "duplicates"])
+VectorKind = StrEnum("VectorKind", ["sphere", "cube", "heavy", "duplicates"])
 EngineName = StrEnum("EngineName", ["serial", "processes", "dask"])
 
 
@@ -35,6 +36,22 @@ def failures(*kinds: type[Exception]) -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
+def group(summary: str) -> typer.Typer:
+    """Return a command that only has commands of its own."""
+    return typer.Typer(help=summary, no_args_is_help=True, rich_markup_mode=None)
+
+
+def with_parameters(
+    made: Callable[..., None], command: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a function with the description of another one and with these options, as typer reads them."""
+    options = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    made.__doc__ = command.__doc__
+    made.__annotations__ = {one.name: one.annotation for one in options}
+    made.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return made
+
+
 def names(given: list[str] | None) -> list[str] | None:
     """Return the values of an option that may be repeated and may hold several separated by commas; None if none."""
     if not given:
@@ -54,6 +71,9 @@ def _count(text: str, **more: Any) -> Any:
 _PER_USER = "or a folder in the user's cache"
 
 Rounds = Annotated[int, _count("Rounds of each run.")]
+_NAMES = "Their names; repeat it, or use commas, for several."
+Names = Annotated[list[str] | None, typer.Option(help=_NAMES, show_default="all")]
+AvailableNames = Annotated[list[str] | None, typer.Option(help=_NAMES, show_default="all in the folder of the data")]
 Seeds = Annotated[int, _count("Number of runs, each with its own seed.")]
 FirstSeed = Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)]
 Dim = Annotated[int, _count("d, the numbers in each vector.")]
@@ -61,7 +81,7 @@ Rank = Annotated[int, _count("m, the dimensions of the hidden subspace.")]
 Arms = Annotated[int, _count("K, the vectors to choose from in each round.")]
 Perturbation = Annotated[float, typer.Option(help="Energy of the perturbation as a multiple of the signal's.")]
 Spread = Annotated[float, typer.Option(help="Largest over smallest eigenvalue of the signal, λ₊/λ₋.")]
-Kind = Annotated[Vectors, typer.Option("--vectors", help="How the vectors are distributed.")]
+Vectors = Annotated[VectorKind, typer.Option("--vectors", help="How the vectors are distributed.")]
 Noise = Annotated[float, typer.Option(help="R, the standard deviation of the reward noise.")]
 Out = Annotated[Path, typer.Option(help="Folder of the results; finished cells are not run again.")]
 Data = Annotated[
@@ -80,3 +100,5 @@ Scheduler = Annotated[
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Rerun cells that were made by a different state of this library's code.")
 ]
+Url = Annotated[str, typer.Option(help="Where the service listens.")]
+Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options override it.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,26 +90,37 @@ class Files:
     def _results(self, study: Study, progress: str = "auto") -> Results:
         return self.run(study.experiment(self.cache), study.folder(self.out), progress)
 
-    def _one(self, figure: PaperFigure, blocks: list[Block]) -> None:
-        from eigenbandits.papers.lale2019 import Study, results_table
+    def _available(self, blocks: Iterable[Block]) -> tuple[list[Block], list[str]]:
+        """Return the blocks whose features are available, and why the others are skipped."""
         from eigenbandits.papers.lale2019.study import environment
 
-        results: dict[Block, dict[str, Results]] = {}
-        skipped = []
+        found, skipped = [], []
         for block in blocks:
             try:
                 environment(block, self.cache)
+                found.append(block)
             except LabError as error:
                 skipped.append(str(error))
-                continue
-            results[block] = {group: self._results(Study(block, group, self.scale)) for group in figure.groups}
-            rows = [
-                row for group, found in results[block].items() for row in results_table.rows_of(found, block, group)
-            ]
+        return found, skipped
+
+    def _results_of(self, figure: PaperFigure, block: Block, progress: str = "auto") -> dict[str, Results]:
+        """Return the results of the figure's groups on a block, by group."""
+        from eigenbandits.papers.lale2019 import Study
+
+        return {group: self._results(Study(block, group, self.scale), progress) for group in figure.groups}
+
+    def _one(self, figure: PaperFigure, blocks: list[Block]) -> None:
+        from eigenbandits.papers.lale2019 import results_table
+
+        found, skipped = self._available(blocks)
+        if not found:
+            raise LabError(skipped[0])
+        results = {}
+        for block in found:
+            results[block] = self._results_of(figure, block)
+            rows = [row for group, one in results[block].items() for row in results_table.rows_of(one, block, group)]
             typer.echo(f"\n{block.title}: {rows[0].rounds:,} rounds, {rows[0].seeds} seeds; network: {block.network}\n")
             typer.echo(results_table.as_text(rows))
-        if not results:
-            raise LabError(skipped[0])
         for reason in skipped:
             typer.echo(f"\nSkipped: {reason}", err=True)
         wrote([self._save(figure, blocks, results)])
@@ -124,17 +136,10 @@ class Files:
 
     def _everything(self, layer: str | None, draw_all: bool) -> None:
         """Run all groups on all blocks whose features are available, the most important first, and draw the results."""
-        from eigenbandits.papers.lale2019 import Study, all_blocks, figures, paper_figures, report, study
+        from eigenbandits.papers.lale2019 import all_blocks, figures, paper_figures, report, study
         from eigenbandits.papers.lale2019.results_table import ResultsTable
 
-        blocks, skipped = [], []
-        for block in all_blocks():
-            if layer is None or block.layer == layer:
-                try:
-                    study.environment(block, self.cache)
-                    blocks.append(block)
-                except LabError as error:
-                    skipped.append(str(error))
+        blocks, skipped = self._available(b for b in all_blocks() if layer is None or b.layer == layer)
         for one in study.studies(self.scale):
             if one.block in blocks:
                 typer.echo(f"{one.block.title}: {one.group}")
@@ -153,12 +158,7 @@ class Files:
                 except LabError:
                     continue  # this figure has no such layer
                 if all(block in blocks for block in wanted):
-                    found = {
-                        block: {
-                            group: self._results(Study(block, group, self.scale), "none") for group in figure.groups
-                        }
-                        for block in wanted
-                    }
+                    found = {block: self._results_of(figure, block, "none") for block in wanted}
                     paths.append(self._save(figure, wanted, found))
         wrote(paths)
 

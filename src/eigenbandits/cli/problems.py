@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -17,16 +16,8 @@ from eigenbandits.lab.errors import LabError
 def command(
     run: Runner,
     data: options.Data = None,
-    problems: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Their names; repeat it, or use commas, for several.", show_default="all in the folder of the data"
-        ),
-    ] = None,
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all"),
-    ] = None,
+    problems: options.AvailableNames = None,
+    policies: options.Names = None,
     rounds: options.Rounds = 3000,
     seeds: options.Seeds = 5,
     first_seed: options.FirstSeed = 1000,

@@ -1,4 +1,4 @@
-"""`eigenbandits report`: one self-contained page about an experiment, and its figures."""
+"""`eigenbandits report`: one self-contained page on an experiment, and its figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(
     bands: Annotated[Bands, typer.Option(help="What the bands in the figures are.")] = Bands.standard_error,
     test: Annotated[PairedTest, typer.Option(help="The paired test between policies.")] = PairedTest.t,
 ) -> None:
-    """Write one HTML page about an experiment: figures, intervals, paired tests, settings, how to run it again."""
+    """Write one HTML page on an experiment: figures, intervals, paired tests, settings, how to run it again."""
     from eigenbandits.lab.reporting.figures import plots
     from eigenbandits.lab.reporting.html import write_report
     from eigenbandits.lab.reporting.renderer import save

@@ -1,4 +1,4 @@
-"""`eigenbandits robustness`: EigenUCB with nothing set where low rank holds, half holds and fails; and rare clicks."""
+"""`eigenbandits robustness`: EigenUCB where low rank holds, partly holds and fails; and rare clicks."""
 
 from __future__ import annotations
 

@@ -12,15 +12,13 @@ from eigenbandits.cli.runner import Runner, runs_experiments
 from eigenbandits.extras import need
 from eigenbandits.lab.errors import LabError
 
-commands = typer.Typer(
-    help="A router for language models: a gateway, and how good it is.", no_args_is_help=True, rich_markup_mode=None
-)
+commands = options.group("A router for language models: a gateway, and how good it is.")
 
 
 @commands.command("serve")
 def serve(
     config: Annotated[Path, typer.Option(help="TOML file of settings; docs/howto/router.md shows one.")],
-    check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
 ) -> None:
     """Run a gateway that speaks the OpenAI chat API and picks a model for each request."""
     need("router", "httpx", "starlette", "uvicorn", what="The gateway")
@@ -32,7 +30,7 @@ def serve(
         settings = Config.read(config)
         host, port = settings.host, settings.port
     if check:
-        typer.echo(f"The settings are right; models: {len(settings.models)}, on {host}:{port}.")
+        typer.echo(f"The settings are valid; models: {len(settings.models)}, on {host}:{port}.")
         return
     with options.failures(ValueError, ImportError):
         made = application(settings)

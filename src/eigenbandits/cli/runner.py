@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from eigenbandits.extras import need
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.reporting.tables import listed
+from eigenbandits.lab.reporting.tables import listed, write_csv
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Runner:
 
 
 @dataclass(frozen=True)
-class Model:
+class LowRankOptions:
     """The options of `LowRank`."""
 
     dim: options.Dim = 100
@@ -69,21 +69,24 @@ def runs_experiments(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
     parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        one
         for name, plain in own.items()
         if name != "run"
         for one in (fields[name].values() if name in fields else [plain])
-    ] + [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fields["run"].values()]
+    ]
 
     def wrapped(**given: Any) -> None:
         need("lab", "pyarrow", "matplotlib", "threadpoolctl", what="This command")
         made = {name: group(**{field: given.pop(field) for field in fields[name]}) for name, group in groups.items()}
         command(**given, **made)
 
-    wrapped.__doc__ = command.__doc__
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return wrapped
+    return options.with_parameters(wrapped, command, [*parameters, *fields["run"].values()])
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows to a CSV file, and print its path."""
+    write_csv(path, rows)
+    wrote([path])
 
 
 def wrote(paths: Sequence[Path]) -> None:

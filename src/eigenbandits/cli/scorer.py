@@ -15,10 +15,6 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.results import Results
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(help="Their names; repeat it, or use commas, for several.", show_default="all texts there"),
-]
 Dim = Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)]
 
 
@@ -27,14 +23,14 @@ class Texts:
     """The options of studies of labeled texts."""
 
     data: options.Data = None
-    problems: Problems = None
+    problems: options.AvailableNames = None
     dim: Dim = 512
     rounds: options.Rounds = 3000
     seeds: options.Seeds = 5
     first_seed: options.FirstSeed = 1000
 
     def play(self, run: Runner, study: Callable[..., Experiment], out: Path) -> Results:
-        """Run a study of them, and print how much of it there was."""
+        """Run a study of these texts, and print its size."""
         from eigenbandits.lab.studies.scorer import available_texts
 
         with options.failures(LabError):

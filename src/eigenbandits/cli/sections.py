@@ -13,8 +13,8 @@ SECTIONS = {
         "audit": "See what your vectors show, and which policy to start with.",
     },
     "Experiments": {
-        "run": "Run an experiment, or what is missing of it.",
-        "report": "Write a page about an experiment.",
+        "run": "Run an experiment, or its missing cells.",
+        "report": "Write the report of an experiment.",
         "compare": "Compare all policies on the paper's model.",
         "paper": "Rerun the paper's experiments.",
         "data": "Fetch public datasets, and show which are available.",
@@ -31,8 +31,8 @@ SECTIONS = {
     },
     "Studies that the documentation reports": {
         "problems": "Regret on real decisions, compared with other libraries.",
-        "robustness": "Regret where low rank holds, half holds and fails.",
-        "drift": "Regret in worlds that change.",
+        "robustness": "Regret where low rank holds, partly holds and fails.",
+        "drift": "Regret in environments that change.",
         "lists": "Lists of films for the users of MovieLens.",
         "scorer": "Policies that start from an existing scorer.",
         "translate": "What a policy keeps when its encoder is replaced.",

@@ -18,11 +18,9 @@ from eigenbandits.serve.settings import Settings
 if TYPE_CHECKING:
     from eigenbandits.serve import Server
 
-Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options overrule it.")]
-
 
 def with_settings(made: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every setting, with the words that the settings have for it."""
+    """Give a command an option for every setting, with the help text of the setting."""
     signature = inspect.signature(made, eval_str=True)
     own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     more = [
@@ -41,19 +39,15 @@ def with_settings(made: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**given: Any) -> None:
         made(**given)
 
-    wrapped.__doc__ = made.__doc__
-    wrapped.__annotations__ = {one.name: one.annotation for one in [*own, *more]}
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in [*own, *more]]
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return wrapped
+    return options.with_parameters(wrapped, made, [*own, *more])
 
 
 @with_settings
 def command(
-    config: Config = None,
-    check: Annotated[bool, typer.Option("--check", help="Say whether the settings are right, and leave.")] = False,
+    config: options.Config = None,
+    check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and leave.")
+        bool, typer.Option("--verify", help="Rebuild every policy from the log alone, compare, and exit.")
     ] = False,
     **given: Any,
 ) -> None:
@@ -68,19 +62,16 @@ def command(
         settings = Settings.read(config, **given)
         database = database_of(settings)
     if check:
-        typer.echo("The settings are right:")
+        typer.echo("The settings are valid:")
         for name, value in dataclasses.asdict(settings).items():
             typer.echo(f"  {name} = {_shown(name, value)}")
         return
     if verify:
         wrong = 0
-        try:
+        with options.failures(ValueError, StorageError):
             for line, same in differences(database):
                 typer.echo(line)
                 wrong += not same
-        except (ValueError, StorageError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(1) from error
         raise typer.Exit(1 if wrong else 0)
     logs.to_stderr(settings.log_level)
     with options.failures(ValueError, StorageError):
@@ -91,6 +82,16 @@ def command(
         supervise(settings)
     else:
         run(Server(settings))
+
+
+def run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
+    """Run one role of a service with deciders and a learner."""
+    from eigenbandits.serve import Server, logs
+
+    with options.refusals():
+        settings = Settings.read(config, **given)
+    logs.to_stderr(settings.log_level)
+    run(Server(settings, role=role))
 
 
 def run(server: Server) -> None:

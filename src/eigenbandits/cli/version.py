@@ -1,4 +1,4 @@
-"""`eigenbandits --version`: what a report of an error should name."""
+"""`eigenbandits --version`: what a bug report should name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _print(wanted: bool) -> None:
 
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the versions and leave.", callback=_print, is_eager=True)
+        bool, typer.Option("--version", help="Print the versions, and exit.", callback=_print, is_eager=True)
     ] = False,
 ) -> None:
     """Linear bandits that find the subspace in which the actions live, and explore only there."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from eigenbandits.inputs import Array
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenbandits.inputs import Array, whole
 
 if TYPE_CHECKING:
     from eigenbandits.theory import Structure
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 class Round:
     """One decision set, what each of its actions is worth, and the randomness that the reward will use.
 
-    The randomness is drawn before anyone chooses, so that every policy meets the same luck: with additive
+    The randomness is drawn before anyone chooses, so that every policy gets the same randomness: with additive
     noise the same number is added whichever action is taken; with two-valued rewards the same uniform number
     decides.
 
@@ -105,3 +108,49 @@ class Environment(Protocol):
 
     def instance(self, seed: int) -> Instance:
         """Draw the problem that belongs to a seed."""
+
+
+class DataInstance:
+    """Base of instances on real data, of which neither θ* (d,) nor the subspace is known."""
+
+    structure: Structure | None = None
+    # 1/2 by Hoeffding's lemma for rewards between 0 and 1.
+    noise: float = 0.5
+    theta_bound: float = 1.0
+
+    def __init__(self, environment: Any, seed: int, dim: int) -> None:
+        self.environment = environment
+        self.seed = whole(seed, "seed", least=0)
+        self.basis: Array = np.zeros((dim, 0))
+
+    @property
+    def name(self) -> str:
+        """The name of the environment."""
+        return str(self.environment.name)
+
+    @property
+    def theta(self) -> Array:
+        """θ*, where it is known."""
+        raise ValueError(f"{self.name} has no known θ*; leave out policies that need it, such as Oracle.")
+
+    @property
+    def action_bound(self) -> float | None:
+        """A bound on the norm of every action, where there is one."""
+        return None
+
+
+class OrderedExamples(DataInstance):
+    """Examples of which one row earns 1 and every other 0, in an order drawn by the seed if they are shuffled."""
+
+    def __init__(self, environment: Any, seed: int, dim: int, examples: int, classes: int) -> None:
+        super().__init__(environment, seed, dim)
+        self.examples = examples
+        # Row k is what the actions are worth where the right one is k.
+        self._worth = np.eye(classes)
+        self._worth.flags.writeable = False
+
+    def _orders(self) -> Iterator[NDArray[np.int64]]:
+        """Yield one order of all examples after another, without end."""
+        rng = np.random.default_rng(self.seed)
+        while True:
+            yield rng.permutation(self.examples) if self.environment.shuffle else np.arange(self.examples)

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.environments.base import Round
-from eigenbandits.environments.examples import OrderedExamples
+from eigenbandits.environments.base import OrderedExamples, Round
 from eigenbandits.inputs import Array, as_action
 from eigenbandits.inputs.arrays import Data, decision_set, in_blocks, open_array, open_indices
 
-# Examples looked at in one go where all of them are, so that a mapped file is never in memory whole.
+# Examples processed at once in a pass over all of them, so that a mapped file is never in memory whole.
 _BLOCK = 256
 
 
@@ -28,15 +27,15 @@ class Classification:
     Parameters
     ----------
     features : array of shape (n, p) or (n, K, d), or path
-        With two axes the features x of each example, as everybody has them. Action k is then (x, 1)/√(p + 1) in block
+        With two axes the features x of each example, as usual. Action k is then (x, 1)/√(p + 1) in block
         k of K·(p + 1) numbers and 0 elsewhere, so that every class has weights and an intercept of its own; a set is
-        made when its round comes. With three axes the decision set of each example (section 5 of the paper). The path
+        formed when its round comes. With three axes the decision set of each example (section 5 of the paper). The path
         of a .npy file is mapped from disk, not read: many processes share one copy.
     labels : array of shape (n,), or path
         The class of each example. With features of two axes, whole numbers or words: K is how many differ, and action k
         stands for the k-th of them in sorted order. With three axes, the right row, from 0 to K − 1.
     theta : array of shape (d,), optional
-        θ*, where it is known (the network's last layer): what an oracle plays by, and the bound S.
+        θ*, where it is known (the network's last layer): what an oracle uses, and the bound S.
     shuffle : bool
         False keeps the order of the examples, the same for every seed.
 
@@ -163,15 +162,15 @@ class ClassificationInstance(OrderedExamples):
     environment: Classification
 
     def __init__(self, environment: Classification, seed: int) -> None:
-        super().__init__(environment, seed, len(environment.opened), environment.classes, environment.dim)
-        known = environment.theta is not None
-        self.theta_bound = float(np.linalg.norm(self.theta)) if known else 1.0
+        super().__init__(environment, seed, environment.dim, len(environment.opened), environment.classes)
+        if environment.theta is not None:
+            self.theta_bound = float(np.linalg.norm(self.theta))
 
     @property
     def theta(self) -> Array:
         """θ* of shape (d,)."""
         if self.environment.theta is None:
-            raise ValueError("this Classification does not know its θ*; give it theta= for policies that need it.")
+            raise ValueError(f"{self.name} has no known θ*; give it theta= for policies that need it.")
         return as_action(self.environment.theta, None, what="theta")
 
     @property

@@ -1,4 +1,4 @@
-"""Lists of actions and the users who look at them: what is clicked, and what the policy gets to know of it."""
+"""Lists of actions and the users who look at them: what is clicked, and what the policy observes of it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from eigenbandits.environments.base import Environment, Instance
 from eigenbandits.inputs import Array, whole
 from eigenbandits.policy.lists import Examination, Order
 
-# What is added to a seed to draw the users' luck from: the problem behind draws from the seed itself.
-_LUCK = 0x11575
+# Added to a seed to draw the users' behavior: the underlying environment draws from the seed itself.
+_BEHAVIOR = 0x11575
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListRound:
     """One decision set to choose a list from, and what its user would do with any list.
 
-    The user's luck is drawn before anyone chooses, so that every policy meets the same: whether an action is liked, and
-    which positions are looked at.
+    The user's behavior is drawn before anyone chooses, so that it is the same for every policy: whether an action is
+    liked, and which positions are examined.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class ListRound:
     liked
         Whether it is (K,).
     looked
-        Whether each position is looked at (count,).
+        Whether each position is examined (count,).
     examination
         See `ListDecision`.
 
@@ -64,7 +64,7 @@ class ListRound:
         return np.asarray(found, dtype=np.float64)
 
     def outcome(self, indices: Sequence[int] | NDArray[np.intp]) -> Array | int | None:
-        """Return what the policy gets to know: each click, or for a cascade the position of the only one, or None."""
+        """Return what the policy observes: each click, or for a cascade the position of the only one, or None."""
         clicks = self.clicks(indices)
         if self.examination != "cascade":
             return clicks
@@ -102,7 +102,7 @@ class Lists:
     count : int
         How many actions a list has.
     examination : {"all", "cascade"} or tuple of float
-        What users look at; see `ListDecision`.
+        What users examine; see `ListDecision`.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Lists:
     ...     ranked = policy.choose_list(offered.actions, offered.count, examination=offered.examination)
     ...     policy.learn(ranked, offered.outcome(ranked.indices))
     ...     clicked.append(offered.reward(ranked.indices))
-    >>> sum(clicked[50:]) > 1.2 * 50 * 5 * 0.2  # a fifth is what chance would have
+    >>> sum(clicked[50:]) > 1.2 * 50 * 5 * 0.2  # a fifth is what random lists would get
     True
     """
 
@@ -123,7 +123,7 @@ class Lists:
     examination: Examination = "all"
 
     def __post_init__(self) -> None:
-        """Refuse what users cannot look at."""
+        """Refuse an unknown examination."""
         order = Order.read(self.count, whole(self.count, "count"), self.examination, 0.0)
         object.__setattr__(self, "examination", order.examination)
 
@@ -143,7 +143,7 @@ class ListInstance:
     Parameters
     ----------
     environment : Lists
-        What is asked for.
+        The lists.
     instance : Instance
         Where the decision sets come from.
     seed : int
@@ -152,15 +152,15 @@ class ListInstance:
 
     def __init__(self, environment: Lists, instance: Instance, seed: int) -> None:
         self.environment = environment
-        self.behind = instance
+        self.source = instance
         self.seed = whole(seed, "seed", least=0)
 
     def rounds(self) -> Iterator[ListRound]:
         """Start the stream from its first round."""
-        rng = np.random.default_rng([self.seed, _LUCK])
+        rng = np.random.default_rng([self.seed, _BEHAVIOR])
         count, examination = self.environment.count, self.environment.examination
         weights = np.ones(count) if isinstance(examination, str) else np.array(examination)
-        for offered in self.behind.rounds():
+        for offered in self.source.rounds():
             values = offered.values
             if not ((values >= 0.0) & (values <= 1.0)).all():
                 raise ValueError("lists need values from 0 to 1, the probabilities that actions are liked.")

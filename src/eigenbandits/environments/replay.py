@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenbandits.environments.base import Round
-from eigenbandits.inputs import Array, number, whole
+from eigenbandits.environments.base import DataInstance, Round
+from eigenbandits.inputs import Array, number
 from eigenbandits.offpolicy import Estimate, Log, estimate
 from eigenbandits.offpolicy.propensities import Target
 
@@ -124,7 +124,7 @@ class Replay:
         )
 
 
-class ReplayInstance:
+class ReplayInstance(DataInstance):
     """The events of a `Replay` in the order of one seed.
 
     Parameters
@@ -137,27 +137,13 @@ class ReplayInstance:
         As for `Replay`.
     """
 
-    structure = None
-    action_bound = None
-    theta_bound = 1.0
+    environment: Replay
 
     def __init__(self, environment: Replay, seed: int, least: float) -> None:
-        self.environment = environment
-        self.seed = whole(seed, "seed", least=0)
-        self.least = least
         log = environment.events
-        self.basis: Array = np.zeros((log.decision_set(0).shape[1], 0))
+        super().__init__(environment, seed, log.decision_set(0).shape[1])
+        self.least = least
         self.noise = float(log.earned.max() - log.earned.min()) / 2.0
-
-    @property
-    def theta(self) -> Array:
-        """Unknown."""
-        raise ValueError("logged data does not know its θ*; leave out policies that need the truth, such as Oracle.")
-
-    @property
-    def name(self) -> str:
-        """The name of the environment."""
-        return self.environment.name
 
     def rounds(self) -> Iterator[LoggedRound]:
         """Start from the first event; the stream ends with the log."""

@@ -58,13 +58,13 @@ def draw(
     normals = np.split(rng.standard_normal((*shape, cuts[-1])), cuts[:-1], axis=-1)
     parts = [_on_sphere(part) for part in normals]
     if kind == "heavy":
-        # The vector becomes a multivariate t: E (ν−2)/χ²_ν = 1, so its covariance stays what it was.
+        # The vector becomes a multivariate t: E (ν−2)/χ²_ν = 1, so its covariance stays the same.
         factors = np.sqrt((_FREEDOM - 2.0) / lengths.chisquare(_FREEDOM, (*shape, len(dims))))
         parts = [part * factors[..., i : i + 1] for i, part in enumerate(parts)]
     if kind == "duplicates":
         paired = shape[1] // 2 * 2
         for part in parts:
-            # Weights whose squares add to 1 leave the covariance of the second what it was.
+            # Weights whose squares add to 1 leave the covariance of the second unchanged.
             part[:, 1:paired:2] *= _JITTER
             part[:, 1:paired:2] += math.sqrt(1.0 - _JITTER**2) * part[:, 0:paired:2]
     return parts

@@ -14,17 +14,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class LogRows:
-    """Consecutive rows of a log.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n, d)
-        The actions that were chosen.
-    rewards : ndarray of shape (n,)
-        What they earned.
-    sets : list of ndarray of shape (K, d), optional
-        What was offered in each row.
-    """
+    """Consecutive rows of a log: the chosen vectors (n, d), their rewards (n,), and the sets (K, d) offered."""
 
     vectors: Array
     rewards: Array
@@ -35,16 +25,8 @@ class LogRows:
 class Columns:
     """Which columns of a log hold what.
 
-    Attributes
-    ----------
-    vector : str or sequence of str
-        The chosen action: a column of lists of d numbers, or d columns of numbers. Not read where `chosen` is given.
-    reward : str
-        Its reward.
-    offered : str, optional
-        The decision sets: a column of lists of vectors.
-    chosen : str, optional
-        Which of the vectors offered was chosen, from 0.
+    `vector` is a column of lists of d numbers, or d columns of numbers, and is not read where `chosen` is given: the
+    row in `offered`, a column of lists of vectors, from 0.
     """
 
     vector: str | Sequence[str]

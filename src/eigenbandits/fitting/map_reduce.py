@@ -14,7 +14,7 @@ from eigenbandits.fitting.sources import NUMBERS, Partition, Shard, is_dask, ope
 from eigenbandits.policy import Policy, files
 from eigenbandits.policy.replicas import lay_out
 
-# Rows from which the policy's reference is taken: enough for a mean.
+# Rows from which the policy's reference is taken: enough for its mean.
 FIRST = 1024
 
 
@@ -37,7 +37,7 @@ def fit(
     Parameters
     ----------
     policy
-        Learns what the log says on top of what it knows; changed only once all has gone well.
+        Learns from the log in addition to what it knows; it changes only if everything succeeds.
     data
         Path of a Parquet file, of a folder of them or a pattern; a list of paths; an Arrow dataset or table; or a Dask
         data frame.
@@ -79,7 +79,11 @@ def fit(
 
         extras.need("lab", "dask", "pyarrow", what="Learning from a log by Dask")
     if is_dask(data):
-        learned = _fit_partitions(policy, data, columns)
+        from dask import delayed
+
+        columns.check(list(data.columns))
+        parts = data[columns.names].to_delayed()
+        learned = _fit_shards(policy, [delayed(Partition)(part, i) for i, part in enumerate(parts)], columns, "dask")
     else:
         dataset = open_dataset(data)
         columns.check(dataset.schema.names)
@@ -87,9 +91,9 @@ def fit(
     if policy.dim is None:
         # A single shard has learned its sums, and nothing else yet.
         learned.merge([])
-        luck = policy.rng.bit_generator.state
+        random_state = policy.rng.bit_generator.state
         policy.restore(learned.state())
-        policy.rng.bit_generator.state = luck
+        policy.rng.bit_generator.state = random_state
     else:
         policy.merge([learned])
     return policy
@@ -109,10 +113,11 @@ def _refuse_unfit(policy: Policy, columns: Columns) -> None:
         )
 
 
-def _fit_shards(policy: Policy, shards: Sequence[Shard], columns: Columns, engine: str) -> Policy:
-    """Learn from the shards of a dataset."""
+def _fit_shards(policy: Policy, shards: Sequence[Any], columns: Columns, engine: str) -> Policy:
+    """Learn from shards, or from what Dask will make into shards."""
     for shard in shards:
-        block = next(shard.blocks(columns, FIRST), None)
+        first: Shard = shard if isinstance(shard, Shard) else shard.compute()
+        block = next(first.blocks(columns, FIRST), None)
         if block is not None:
             break
     else:
@@ -127,26 +132,8 @@ def _fit_shards(policy: Policy, shards: Sequence[Shard], columns: Columns, engin
     return files.from_bytes(found[0])
 
 
-def _fit_partitions(policy: Policy, frame: Any, columns: Columns) -> Policy:
-    """Learn from the partitions of a Dask data frame."""
-    from dask import compute, delayed
-
-    columns.check(list(frame.columns))
-    parts = frame[columns.names].to_delayed()
-    for number, part in enumerate(parts):
-        block = next(Partition(part.compute(), number).blocks(columns, FIRST), None)
-        if block is not None:
-            break
-    else:
-        raise ValueError("the log is empty; expected at least one row.")
-    template = files.to_bytes(_template(policy, block))
-    learn, merge = delayed(_learn_partition, pure=False), delayed(_merge, pure=False)
-    found = compute(_reduce([learn(template, part, number, columns) for number, part in enumerate(parts)], merge))
-    return files.from_bytes(found[0])
-
-
 def _template(policy: Policy, block: LogRows) -> Policy:
-    """Return a replica that has seen nothing but centers as the policy does, or as the first rows ask for."""
+    """Return a replica that has seen nothing but centers as the policy does, or as the first rows require."""
     fresh = policy.clone()
     if policy.dim is not None:
         lay_out(fresh, like=policy)
@@ -156,10 +143,6 @@ def _template(policy: Policy, block: LogRows) -> Policy:
     return fresh
 
 
-def _learn_partition(template: bytes, frame: Any, number: int, columns: Columns) -> bytes:
-    return _learn(template, Partition(frame, number), columns)
-
-
 def _learn(template: bytes, shard: Shard, columns: Columns) -> bytes:
     """Return a replica that has learned from one shard."""
     replica = files.from_bytes(template)
@@ -167,15 +150,15 @@ def _learn(template: bytes, shard: Shard, columns: Columns) -> bytes:
     start = 0
     for block in shard.blocks(columns, max(FIRST, NUMBERS // replica.dim)):
         try:
-            _take_in(replica, block)
+            _learn_block(replica, block)
         except ValueError as error:
             raise ValueError(f"{shard}, from row {start:,}: {error}") from None
         start += len(block.rewards)
     return files.to_bytes(replica)
 
 
-def _take_in(replica: Policy, block: LogRows) -> None:
-    """Show a replica what was offered, and teach it what was chosen."""
+def _learn_block(replica: Policy, block: LogRows) -> None:
+    """Let a replica observe what was offered, and learn what was chosen."""
     if block.sets is None:
         vectors = inputs.as_actions(block.vectors, replica.dim, what="vectors", dtype=replica.dtype)
         rewards = inputs.as_rewards(block.rewards, len(vectors))

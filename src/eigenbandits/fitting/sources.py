@@ -1,4 +1,4 @@
-"""Where a log lies, cut into shards that are read in batches: Parquet files, Arrow datasets, Dask data frames."""
+"""Where a log is stored, cut into shards that are read in batches: Parquet files, Arrow datasets, Dask data frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Shard(ABC):
         """Yield the columns as Arrow tables or batches of at most this many rows."""
 
     def blocks(self, columns: Columns, rows: int) -> Iterator[LogRows]:
-        """Give the same as arrays; what cannot be read is refused with its place."""
+        """Yield them as arrays; an error says where in the log it occurred."""
         start = 0
         for table in self.tables(columns.names, rows):
             if not table.num_rows:
@@ -51,7 +51,7 @@ class Fragments(Shard):
         return f"{path} (row group {groups[0].id})" if groups else path
 
     def tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
-        """Give the batches of one fragment after the other, little more than one of them in memory."""
+        """Yield the batches of one fragment after the other, with little more than one of them in memory."""
         for fragment in self.fragments:
             yield from fragment.to_batches(
                 columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
@@ -66,11 +66,11 @@ class Partition(Shard):
         self.number = number
 
     def __str__(self) -> str:
-        """Say which."""
+        """Name the partition."""
         return f"partition {self.number}"
 
     def tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
-        """Give slices of the partition."""
+        """Yield slices of the partition."""
         import pyarrow as pa
 
         table = pa.Table.from_pandas(self.frame[list(names)], preserve_index=False)

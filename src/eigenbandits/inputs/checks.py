@@ -81,10 +81,7 @@ def as_reward(reward: Any) -> float:
 
 def as_rewards(rewards: Any, count: int) -> Array:
     """Return a vector of finite rewards, one for each of `count` actions."""
-    array = _as_numbers(rewards, "rewards")
-    if array.ndim != 1 or array.shape[0] != count:
-        raise ValueError(f"rewards has shape {array.shape}; expected ({count},), one for each action.")
-    return _finite(array, "rewards")
+    return as_scores(rewards, count, what="rewards")
 
 
 def as_scores(scores: Any, count: int, *, what: str = "scores") -> Array:
@@ -166,7 +163,7 @@ def size(value: Any, name: str, *, zero: bool = False) -> float:
 
 
 def noise_size(value: Any, *, learned: bool = False) -> float:
-    """Return the noise of rewards; where it can also be `learned`, a word in its place is answered with how."""
+    """Return the noise of rewards; a word is refused with advice, which depends on whether noise can be `learned`."""
     if isinstance(value, str):
         how = (
             "leave it out, and it is estimated from the rewards"
@@ -209,7 +206,7 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """Return a word that is one of a few."""
+    """Return a word, which must be one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}.")
     return str(value)

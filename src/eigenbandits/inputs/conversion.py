@@ -1,4 +1,4 @@
-"""Vectors as people keep them, read as NumPy arrays: columns of lists, nullable types, tensors of half precision."""
+"""Vectors of many forms, read as NumPy arrays: columns of lists, nullable types, tensors of half precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NARROW = ("bfloat16", "float8")
 
 
 def to_array(value: Any, what: str) -> NDArray[Any]:
-    """Return the array that NumPy sees in a value; objects in it are read as numbers, or refused by their place.
+    """Return the array that NumPy sees in a value; objects in it are read as numbers, or refused with their position.
 
     No library is imported for this: a column of lists of pandas, polars or Arrow comes as an array of arrays, and one
     of a nullable type as an array of objects.
@@ -43,7 +43,7 @@ def to_array(value: Any, what: str) -> NDArray[Any]:
 
 
 def is_masked(value: Any) -> bool:
-    """Return whether a masked array hides something, or one of the rows of a list does: NumPy would not say so."""
+    """Return whether a masked array, or a row of a list, hides entries, which NumPy would ignore."""
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
     return isinstance(value, list | tuple) and any(

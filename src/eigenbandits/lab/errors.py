@@ -1,4 +1,4 @@
-"""Errors of the lab: what was wrong, what was expected, and the name that was probably meant."""
+"""Errors of the lab, which suggest the name that was probably meant."""
 
 from __future__ import annotations
 

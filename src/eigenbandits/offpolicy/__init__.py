@@ -1,4 +1,4 @@
-"""What logged decisions tell of other policies: logs in and out, and estimates with their propensities."""
+"""Evaluation of policies on logged decisions: logs in and out, and estimates with their propensities."""
 
 from eigenbandits.offpolicy.estimators import Estimate, estimate
 from eigenbandits.offpolicy.log import Log

@@ -15,14 +15,14 @@ from eigenbandits.files import open_whole
 if TYPE_CHECKING:
     from eigenbandits.offpolicy.log import Log
 
-Vectors = Callable[[Mapping[str, Any]], ArrayLike]
+Featurizer = Callable[[Mapping[str, Any]], ArrayLike]
 # The namespace in which an action's vector is written.
 _NAMESPACE = "x"
 # Forms of the same file for lists of actions, of which each line has several.
 _LISTS = ("_outcomes", "_slots")
 
 
-def read(path: Path, vectors: Vectors | None = None) -> dict[str, Any]:
+def read(path: Path, vectors: Featurizer | None = None) -> dict[str, Any]:
     """Return the entries of a log from a file of contextual-bandit events, one per line; see `Log.read`."""
     try:
         events = list(_events(path))
@@ -63,7 +63,7 @@ def write(log: Log, path: Path) -> None:
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Give what each decision of a file holds, under the names c, chosen, cost and probability."""
+    """Yield the context, the chosen row, the cost and the probability of each decision of a file."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -127,7 +127,7 @@ def _alone(context: Mapping[str, Any]) -> list[list[float]] | None:
 
 
 def _features(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Give the features of an object by name, as Vowpal Wabbit reads them."""
+    """Yield the features of an object by name, as Vowpal Wabbit reads them."""
     if isinstance(value, bool):
         if value:
             yield name, 1.0

@@ -17,7 +17,7 @@ from eigenbandits.offpolicy.intervals import mean_interval, standard_error, stan
 from eigenbandits.offpolicy.log import Log
 from eigenbandits.offpolicy.propensities import Target, target_probabilities
 
-Model = Callable[[Array], ArrayLike]
+RewardModel = Callable[[Array], ArrayLike]
 # A mean weight is off where an interval at this level leaves 1 out: in one of a thousand logs where nothing is wrong.
 _SURE = 0.999
 # Fewer effective events than this make an interval doubtful, and so does a mean that fewer terms than this carry.
@@ -37,14 +37,14 @@ class Estimate:
     interval : (float, float)
         A 95 % confidence interval; not symmetric, since a few large weights make what is estimated lean to one side.
     events : int
-        How many events it was made from.
+        The number of events.
     mean_weight : float
         The mean of the importance weights, before any limit on them. It should be near 1: a target that does what the
         log never did has less, and wrong propensities have anything.
     effective_events : float
         How many evenly weighted events the importance weights are worth, (Σw)²/Σw².
     method : str
-        How it was made.
+        How it was computed.
     warnings : tuple of str
         What makes the number doubtful, in sentences; empty where nothing does.
     """
@@ -76,7 +76,7 @@ class Estimate:
 
 
 def estimate(
-    log: Log, target: Target, method: str = "dr", *, model: Model | None = None, clip: float | None = None
+    log: Log, target: Target, method: str = "dr", *, model: RewardModel | None = None, clip: float | None = None
 ) -> Estimate:
     """Estimate the mean reward of a policy that no longer learns, from the decisions of another that may have.
 
@@ -89,7 +89,7 @@ def estimate(
     log : Log
         The decisions. Keep the order in which they were made where the logger learned from them.
     target : Policy, callable or array
-        Whom to judge: a policy, held as it is at every event and left untouched; a function that gives the
+        The policy to evaluate: a policy as it is now, which is not modified; a function that gives the
         probability of each row of a decision set; an array (n,) of chosen rows, or (n, K) of probabilities.
     method : {"dr", "ips", "snips", "direct"}
         Doubly robust; inverse propensity; the same, normalized by the sum of its weights; or the reward model
@@ -154,7 +154,7 @@ class _Reading(NamedTuple):
     logged: Array
 
 
-def _read(log: Log, target: Target, models: Iterator[Model | None]) -> _Reading:
+def _read(log: Log, target: Target, models: Iterator[RewardModel | None]) -> _Reading:
     count = len(log)
     reading = _Reading(np.empty(count), np.zeros(count), np.zeros(count))
     for event, (wanted, model) in enumerate(zip(target_probabilities(log, target), models, strict=False)):
@@ -166,8 +166,8 @@ def _read(log: Log, target: Target, models: Iterator[Model | None]) -> _Reading:
     return reading
 
 
-def _models(log: Log, method: str, model: Model | None) -> Iterator[Model | None]:
-    """Give the reward model that each event is judged by, None where the method asks for none."""
+def _models(log: Log, method: str, model: RewardModel | None) -> Iterator[RewardModel | None]:
+    """Yield the reward model for each event, None where the method needs none."""
     if method in ("ips", "snips"):
         return repeat(None)
     if model is not None:
@@ -179,13 +179,13 @@ def _self_normalized(weights: Array, rewards: Array) -> Array:
     """Terms whose mean is Σwr/Σw and whose spread is that of its linearization (the delta method)."""
     total = float(weights.sum())
     if total == 0.0:
-        raise ValueError("the target never does what the log did, so the log says nothing of its value.")
+        raise ValueError("the target never does what the log did, so the log says nothing about its value.")
     value = float(weights @ rewards) / total
     return np.asarray(value + weights * (rewards - value) * (len(weights) / total))
 
 
 def _warnings(weights: Array, effective: float, terms: Array) -> Iterator[str]:
-    """Say what makes an estimate by weights doubtful."""
+    """Yield what makes a weighted estimate doubtful."""
     low, high = mean_interval(weights, _SURE)
     # Weights that are all alike, and propensities that were rounded, are off by rounding.
     if not low - 1e-6 <= 1.0 <= high + 1e-6:

@@ -19,7 +19,7 @@ from eigenbandits.offpolicy import log_files
 
 @runtime_checkable
 class Sets(Protocol):
-    """Decision sets by number: an array (n, K, d), one mapped from disk, or anything that makes them when asked."""
+    """Decision sets by number: an array (n, K, d), one mapped from disk, or anything that makes them on demand."""
 
     def __len__(self) -> int:
         """How many."""
@@ -30,7 +30,7 @@ class Sets(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log:
-    """Events of some system that chose before us.
+    """Logged events: what was offered, chosen and earned.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Log:
         What it earned.
     propensities : array of shape (n,), or path, optional
         The probability with which it was chosen: `Decision.propensity`, for a log of this library's policies. None
-        says that every row was equally likely.
+        means that every row was equally likely.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Log:
         """Read a log from a file: .npz or .parquet with its entries, or else the dsjson of Vowpal Wabbit.
 
         In dsjson every line is an event. Its reward is its cost with the sign changed. Lines that carry no decision
-        (late rewards without their event) and those marked `_skipLearn` are passed over.
+        (late rewards without their event) and those marked `_skipLearn` are skipped.
 
         Parameters
         ----------

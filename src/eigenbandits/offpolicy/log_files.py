@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from eigenbandits.offpolicy.log import Log
 
 
-def read(path: Path, vectors: dsjson.Vectors | None = None) -> dict[str, Any]:
-    """Return the entries of a log in the form that the file's ending says; see `Log.read`."""
+def read(path: Path, vectors: dsjson.Featurizer | None = None) -> dict[str, Any]:
+    """Return the entries of a log in the format that the file's suffix names; see `Log.read`."""
     readers = {".npz": _read_npz, ".parquet": _read_parquet}
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}; expected a log in .npz, Parquet or dsjson form.")
@@ -30,7 +30,7 @@ def read(path: Path, vectors: dsjson.Vectors | None = None) -> dict[str, Any]:
 
 
 def write(log: Log, path: Path) -> None:
-    """Write a log in the form that the file's ending says; see `Log.write`."""
+    """Write a log in the format that the file's suffix names; see `Log.write`."""
     writers = {".npz": _write_npz, ".parquet": _write_parquet, ".dsjson": dsjson.write, ".json": dsjson.write}
     if path.suffix not in writers:
         raise ValueError(f"{path} ends in none of {', '.join(writers)}, which say how the log is to be written.")

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from eigenbandits.inputs import Array
 from eigenbandits.offpolicy.log import Log
 
-Vectors = Callable[[Array, Array], ArrayLike]
+Featurizer = Callable[[Array, Array], ArrayLike]
 
 
-def from_obp(feedback: Mapping[str, Any], vectors: Vectors | None = None) -> Log:
+def from_obp(feedback: Mapping[str, Any], vectors: Featurizer | None = None) -> Log:
     """Return a log from the Open Bandit Pipeline's feedback: context, action, reward, pscore, and action_context.
 
-    Positions are left aside: in a log of several positions every row is an event of its own.
+    Positions are ignored: in a log of several positions every row is an event of its own.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def from_obp(feedback: Mapping[str, Any], vectors: Vectors | None = None) -> Log
         As `obtain_batch_bandit_feedback` returns it.
     vectors
         Gives the decision set (K, d) of a round from its context (p,) and the action contexts (K, q). None takes the
-        entry "actions" where `to_obp` has left it, and else the products of every number of the action's context with
+        entry "actions" if `to_obp` wrote it, and otherwise the products of every number of the action's context with
         every number of the round's, and the action's own: with no action contexts, or one-hot ones, a model for each
         action.
 
@@ -63,7 +63,7 @@ def to_obp(log: Log) -> dict[str, Any]:
 
     OBP has one context for a round and one for an action, but no vector for the two together: a round's context is
     its decision set, row by row, and an action's is one-hot. The sets themselves are in the entry "actions", which OBP
-    leaves alone.
+    ignores.
     """
     sizes = log.sizes
     if (sizes != sizes[0]).any():
@@ -88,14 +88,14 @@ def to_obp(log: Log) -> dict[str, Any]:
 class _Sets:
     """Decision sets from contexts, made one at a time: all of them at once may be too many to hold."""
 
-    def __init__(self, context: Array, action_context: Array, vectors: Vectors) -> None:
+    def __init__(self, context: Array, action_context: Array, vectors: Featurizer) -> None:
         self.context = context
         self.action_context = action_context
         self.vectors = vectors
         self.shape = (len(context), *np.shape(self[0])) if len(context) else (0, len(action_context), 1)
 
     @classmethod
-    def of(cls, feedback: Mapping[str, Any], vectors: Vectors | None) -> _Sets:
+    def of(cls, feedback: Mapping[str, Any], vectors: Featurizer | None) -> _Sets:
         """Read the contexts of the rounds and of the actions."""
         count, rounds = int(feedback["n_actions"]), len(feedback["action"])
         context = feedback.get("context")

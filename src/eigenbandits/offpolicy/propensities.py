@@ -1,4 +1,4 @@
-"""With which probability a policy chooses each row of the decision sets of a log."""
+"""The probabilities with which a policy chooses the rows of the decision sets of a log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Target = Policy | Callable[[Array], ArrayLike] | ArrayLike
 
 
 def target_probabilities(log: Log, target: Target) -> Iterator[Array]:
-    """Give for each event the probability (K,) with which the target would choose each row; see `estimate`."""
+    """Yield for each event the probability (K,) with which the target would choose each row; see `estimate`."""
     if isinstance(target, Policy):
-        # A copy: asking draws random numbers where the rule does.
+        # A copy: a randomized rule draws random numbers.
         target = files.from_bytes(files.to_bytes(target), "the policy").probabilities
     given = map(target, map(log.decision_set, range(len(log)))) if callable(target) else _in_rows(log, target)
     for event, one in enumerate(given):
@@ -30,7 +30,7 @@ def target_probabilities(log: Log, target: Target) -> Iterator[Array]:
 
 
 def _in_rows(log: Log, target: ArrayLike) -> Iterator[ArrayLike]:
-    """Give the rows of an array of probabilities, or certainty of the row that each entry names."""
+    """Yield the rows of an array of probabilities, or certainty of the row that each entry names."""
     array = np.asarray(target)
     if len(array) != len(log):
         raise ValueError(f"target holds {len(array)} entries; expected {len(log)}, one for each event.")

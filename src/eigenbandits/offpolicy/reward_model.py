@@ -71,10 +71,10 @@ def whole_log(log: Log) -> Predict:
 
 
 def event_by_event(log: Log) -> Iterator[Predict]:
-    """Give for each event a model of events before it; it is refitted when there are half as many again.
+    """Yield for each event a model of the events before it, which is fitted again whenever there are half as many more.
 
     A logger that learns makes every choice from the rewards before it, so that a model which has seen a later event
-    has seen something of this one. Only the past keeps the correction unbiased (Zhan et al. 2021).
+    has seen something that depends on this one. Only the past keeps the correction unbiased (Zhan et al. 2021).
 
     References
     ----------

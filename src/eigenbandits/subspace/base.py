@@ -181,7 +181,7 @@ class Subspace(Component):
         self.observe(vectors, center)
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Become what one subspace would be that had seen what all replicas have; see `Belief.merge`."""
+        """Become the subspace that would have seen all that the replicas have seen; see `Belief.merge`."""
         self.seen = merging.count(replicas, "seen")
         self.sets = merging.count(replicas, "sets")
 

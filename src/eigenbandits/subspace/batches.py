@@ -19,12 +19,12 @@ KEPT = 64
 SIDE = 8
 # Batches are merged, for longer ones, as long as this many are left to compare.
 FEWEST = 4
-# Of a batch no more rows than this, or up to half as many, are looked at.
+# Of a batch no more rows than this, or up to half as many, are examined.
 ROWS = 256
 
 
-class Strayed(NamedTuple):
-    """By how much batches of about `length` vectors stray more than batches of independent vectors would."""
+class Overdispersion(NamedTuple):
+    """How much more batches of about `length` vectors vary than batches of independent vectors would."""
 
     length: float
     inflation: float
@@ -61,7 +61,7 @@ class Batches(Component):
         self.used: Array = np.zeros(KEPT)
         self.stood: Array = np.zeros(KEPT)
         self.kept = 0
-        self._largest: Strayed | None = None
+        self._largest: Overdispersion | None = None
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""
@@ -119,24 +119,24 @@ class Batches(Component):
         self.kept = len(joined)
         self._largest = None
 
-    def second_moment(self) -> Strayed:
+    def second_moment(self) -> Overdispersion:
         """Return the largest inflation of sums of x xᵀ, over all lengths, and the length that shows it.
 
-        Batches no longer than the dependence see too little of it, by a share that falls as 1/L: twice what they see
-        at twice the length, less what they see at this one, sees more (Vats and Flegal 2022), and the larger counts.
+        Batches no longer than the dependence underestimate it, by a share that falls as 1/L. Twice the estimate at
+        twice the length, less the one at this length, does so less (Vats and Flegal 2022); the larger of both counts.
         """
         if self._largest is not None:
             return self._largest
-        largest, shorter = Strayed(1.0, 1.0), 0.0
+        largest, shorter = Overdispersion(1.0, 1.0), 0.0
         for length, inflation in self._lengths(self.moments, float(self.squares[: self.kept].sum()), FEWEST, True):
             seen = max(inflation, 2.0 * inflation - shorter) if shorter else inflation
             if seen > largest.inflation:
-                largest = Strayed(length, seen)
+                largest = Overdispersion(length, seen)
             shorter = inflation
         self._largest = self._whole(largest)
         return self._largest
 
-    def shared(self, centered: bool) -> Strayed:
+    def shared(self, centered: bool) -> Overdispersion:
         """Return what a part that the vectors of a batch share would inflate sums of x xᵀ by, read from sums of x.
 
         If the share c of their energy is one vector's, the same for all L of them, sums of x are inflated by 1 + Lc and
@@ -147,53 +147,53 @@ class Batches(Component):
         centered
             Whether the vectors' mean is subtracted, and so not shared by them.
         """
-        largest = Strayed(1.0, 1.0)
+        largest = Overdispersion(1.0, 1.0)
         energy = float(self.energies[: self.kept].sum())
         for length, inflation in self._lengths(self.sums, energy, 2 if centered else 1, centered):
             seen = 1.0 + (inflation - 1.0) ** 2 / length
             if inflation > 1.0 and seen > largest.inflation:
-                largest = Strayed(length, seen)
+                largest = Overdispersion(length, seen)
         return self._whole(largest)
 
-    def _lengths(self, sums: Array, squares: float, fewest: int, centered: bool) -> list[Strayed]:
+    def _lengths(self, sums: Array, squares: float, fewest: int, centered: bool) -> list[Overdispersion]:
         """Compare the squared norm of sums over batches with that of single terms, at all lengths."""
         sums, used = sums[: self.kept], self.used[: self.kept]
-        found: list[Strayed] = []
+        found: list[Overdispersion] = []
         if self.kept < fewest:
             return found
         total = float(used.sum())
         mean = sums.sum(axis=0) / total if centered else np.zeros(sums.shape[1])
         single = squares / total - float(mean @ mean)
         while len(used) >= fewest:
-            strayed = sums - used[:, None] * mean
+            deviations = sums - used[:, None] * mean
             length = float(used @ used) / total
             # The mean is the batches' own, which lowers the square of what a batch strays by L/n of itself.
             expected = single * (total - length if centered else total)
             # What rounding leaves of equal vectors says nothing.
             if expected > 1e-9 * squares:
-                found.append(Strayed(length, float(np.einsum("ij,ij->", strayed, strayed)) / expected))
+                found.append(Overdispersion(length, float(np.einsum("ij,ij->", deviations, deviations)) / expected))
             if len(used) == 1:
                 break
             sums, used = _pairs(sums), _pairs(used)
         return found
 
-    def _whole(self, found: Strayed) -> Strayed:
-        """Return what rows that were passed over add: they resemble each other as much as those looked at."""
+    def _whole(self, found: Overdispersion) -> Overdispersion:
+        """Add what the rows that were skipped contribute: they resemble each other as much as those examined."""
         if not self.kept:
             return found
         times = float(self.stood[: self.kept].sum() / self.used[: self.kept].sum())
-        return Strayed(found.length * times, 1.0 + (found.inflation - 1.0) * times)
+        return Overdispersion(found.length * times, 1.0 + (found.inflation - 1.0) * times)
 
 
-def lump(strayed: Strayed) -> float:
+def lump(found: Overdispersion) -> float:
     """Return how many times one vector's energy a part that many vectors share can hold: Lc, with D = 1 + Lc².
 
     Examples
     --------
-    >>> lump(Strayed(100.0, 26.0))  # a hundred vectors that share half of their energy
+    >>> lump(Overdispersion(100.0, 26.0))  # a hundred vectors that share half of their energy
     50.0
     """
-    return max(1.0, math.sqrt((strayed.inflation - 1.0) * strayed.length))
+    return max(1.0, math.sqrt((found.inflation - 1.0) * found.length))
 
 
 def _pairs(values: Array) -> Array:

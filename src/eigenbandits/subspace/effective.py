@@ -12,7 +12,7 @@ from eigenbandits import linalg, merging
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.subspace.batches import Batches, Strayed, lump
+from eigenbandits.subspace.batches import Batches, Overdispersion, lump
 from eigenbandits.subspace.revisits import Revisits
 
 # Nothing in the vectors distinguishes a common mean from a component that they share for a while. Up to this many
@@ -21,14 +21,14 @@ YOUNG = 128
 # Few vectors fill few dimensions, whatever there are: up to this many they are taken to fill all that there are
 # (`eigenbandits calibrate few`).
 FEW = 512
-# Of a larger set the likeness is not looked at: it is a catalogue.
+# The likeness within a larger set is not examined: it is a catalogue.
 LARGEST = 512
 
 
 class Effective(Component):
     """The variance inflation of Σ z ρᵀ, z and ρ being a vector's parts inside and outside the subspace.
 
-    It is that of vectors with heavy tails, times the larger of what likeness within a set and vectors that come again
+    It is that of vectors with heavy tails, times the larger of what likeness within a set and recurring vectors
     show together, and what batches of consecutive vectors show, which see likeness within sets and between near ones.
     """
 
@@ -63,7 +63,7 @@ class Effective(Component):
         self.room = max(1.0, float(rest.sum() ** 2 / np.square(rest).sum())) if rest.any() else 1.0
 
     def add_set(self, vectors: Array, added: int, directions: Array | None, mean: Array | None) -> None:
-        """Look closely at one decision set, which not all have to be; `added` vectors there have been, with these."""
+        """Examine one decision set, of which a sample is enough; `added` counts all vectors so far, including these."""
         vectors = vectors / self.scale
         mean = None if mean is None else mean / self.scale
         known = np.zeros((vectors.shape[1], 0)) if directions is None else directions
@@ -174,19 +174,19 @@ class Effective(Component):
             # The first decision set has nothing to be compared with yet: it may be one vector many times.
             return math.inf, 0.0
         inflation = self.inflation(added)
-        strayed = self.batches.second_moment()
+        dispersion = self.batches.second_moment()
         if sets <= YOUNG:
-            strayed = max(strayed, self.batches.shared(centered), key=_inflation)
-            inflation = max(inflation, self.tails * strayed.inflation)
+            dispersion = max(dispersion, self.batches.shared(centered), key=_inflation)
+            inflation = max(inflation, self.tails * dispersion.inflation)
         if not self.count:
             return inflation, 0.0
-        # What likeness within sets and vectors that come again do not explain is shared by many, and may have drawn a
+        # What likeness within sets and recurring vectors do not explain is shared by many, and may have drawn a
         # direction of the subspace to itself, so that it is not to be seen outside.
-        unexplained = max(0.0, strayed.inflation - self.likeness - self.revisits.inflation(added))
-        shared = (self.inside + self.outside) * lump(Strayed(strayed.length, 1.0 + unexplained))
+        unexplained = max(0.0, dispersion.inflation - self.likeness - self.revisits.inflation(added))
+        shared = (self.inside + self.outside) * lump(Overdispersion(dispersion.length, 1.0 + unexplained))
         largest = max(self.largest, max(shared, self.outside * inflation) / self.count)
         return inflation, largest / added * self.scale**2
 
 
-def _inflation(strayed: Strayed) -> float:
-    return strayed.inflation
+def _inflation(dispersion: Overdispersion) -> float:
+    return dispersion.inflation

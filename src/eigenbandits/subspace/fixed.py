@@ -22,7 +22,7 @@ class Known(Subspace):
     basis
         (d, m) matrix with linearly independent columns; they are made orthonormal.
     projection_error
-        Bound on ‖P̂ − P‖₂; 0 says that the subspace is exact.
+        Bound on ‖P̂ − P‖₂; 0 means that the subspace is exact.
 
     Examples
     --------

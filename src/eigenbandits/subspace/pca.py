@@ -18,11 +18,11 @@ from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
 # Vectors wait in a block of this many rows and are added to the second moment by one rank-k update.
 BLOCK = 128
-# Where the second moment does not fit in the cache, adding a vector costs far more than looking at it. Once `PLENTY`
+# Where the second moment does not fit in the cache, adding a vector costs far more than reading it. Once `PLENTY`
 # per dimension are known, further ones change little: of a large decision set one vector in up to `STRIDE` is added
 # then, but no fewer than `FEWEST`; which ones changes from set to set.
 PLENTY, STRIDE, FEWEST = 16, 32, 32
-# One decision set in this many is looked at for how much its actions resemble each other, and those of other sets.
+# One decision set in this many is examined for how much its actions resemble each other, and those of other sets.
 SAMPLED = 16
 # Steps of the block power method after a merge, which may start from a block that is far off.
 _MERGING_STEPS = 16
@@ -33,7 +33,7 @@ _ONES = np.ones(1024)
 
 
 def is_sampled(number: int) -> bool:
-    """Whether a decision set is looked at closely: the first `SAMPLED`, then one in as many.
+    """Whether a decision set is examined closely: the first `SAMPLED`, then one in as many.
 
     At no fixed distance, as sets may take turns.
     """
@@ -70,6 +70,10 @@ class PCA(Subspace):
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
         *("block", "directions", "spectrum", "residual", "error", "mean", "effective", "centered"),
     )
+
+    # Steps of the block power method at one refresh, and the most dimensions in which all eigenvectors are found.
+    steps: ClassVar[int] = eigen.STEPS
+    dense: ClassVar[int] = eigen.DENSE
 
     def __init__(
         self,
@@ -124,11 +128,6 @@ class PCA(Subspace):
         return super().restarted()
 
     @property
-    def steps(self) -> int:
-        """Steps of the block power method at one refresh."""
-        return eigen.STEPS
-
-    @property
     def waiting(self) -> int:
         """Vectors that wait to be added together."""
         return BLOCK
@@ -137,11 +136,6 @@ class PCA(Subspace):
     def waiting_first(self) -> int:
         """Vectors that wait at the start."""
         return self.waiting
-
-    @property
-    def dense(self) -> int:
-        """Up to how many dimensions a dense eigendecomposition costs no more than tracking."""
-        return eigen.DENSE
 
     @property
     def ready(self) -> bool:
@@ -199,7 +193,7 @@ class PCA(Subspace):
         self.block = known.block
         self._merge_counts(replicas, known.leading, known.mean)
         if self.added:
-            # From wherever the replicas were, and there may be nobody to refresh it soon.
+            # From wherever the replicas were; the next refresh may be far away.
             self._find(_MERGING_STEPS)
 
     def _merge_counts(self, replicas: Sequence[Replica[Any]], directions: Array | None, mean: Array | None) -> None:
@@ -220,7 +214,7 @@ class PCA(Subspace):
         if self.moment.fill + len(vectors) > BLOCK:
             self._end_batch()
         if len(vectors) > BLOCK:
-            # A catalogue is many batches, all of whose vectors are looked at; of a large set some are.
+            # A catalogue is many batches, all of whose vectors are examined; of a large set some are.
             for part in np.array_split(vectors, 16) if len(vectors) > 16 * BLOCK else (vectors,):
                 self.effective.add_batch(part, self.leading, self.mean)
         if is_sampled(self.sets):
@@ -265,7 +259,7 @@ class PCA(Subspace):
         return frame
 
     def current(self) -> Frame | None:
-        """Return the frame of the last refresh; looking must not change when later refreshes fall due."""
+        """Return the frame of the last refresh; reading it must not change when the next refresh is due."""
         if self._frame is None and self.directions is not None:
             self._frame = Frame(
                 self.directions, self.mean, self.intercept, self.error, self.version, self.spectrum, self._rank_found()

@@ -89,14 +89,14 @@ class Revisits(Component):
         """Return the cosine above which ρ_s and ρ_t are taken to be related.
 
         In q dimensions chance exceeds c with a probability p of about e^(−c²q/2). Their z being unrelated, with a
-        cosine of variance 1/m, such pairs add √(p/m) at random; of n² pairs 8n are looked at (one vector in 16 with 128
+        cosine of variance 1/m, such pairs add √(p/m) at random; of n² pairs 8n are examined (one vector in 16 with 128
         others), so that n times their mean is off by √(np/8m).
         """
         allowed = 8.0 * max(rank, 1) * NOISE**2 / added
         return math.sqrt(min(1.0, 2.0 * math.log(1.0 / min(allowed, 0.5)) / room))
 
     def _keep(self, both: Array, added: int) -> None:
-        """Give the set the places in the sample that the vectors since the last one are worth."""
+        """Let the set take a share of the sample, by the number of vectors since the last comparison."""
         count = both.shape[1]
         fresh = min(count, ANCHORS - self.filled)
         self.anchors[:, self.filled : self.filled + fresh] = both[:, :fresh]
@@ -143,7 +143,7 @@ class Revisits(Component):
         self._pool([one.part for one in fresh])
 
     def _pool(self, parts: Sequence[Revisits]) -> None:
-        """Make one sample of several: as many rows of each as its vectors are worth, at even distances."""
+        """Make one sample of several: rows of each in proportion to its vectors, at even distances."""
         places = ANCHORS / max(sum(part.stood for part in parts), 1)
         if sum(part.filled for part in parts) <= ANCHORS:
             sizes = [part.filled for part in parts]

@@ -14,9 +14,8 @@ from eigenbandits.subspace import eigen
 from eigenbandits.subspace.pca import BLOCK, FEWEST, PCA
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
-# Up to this many dimensions a dense decomposition gives all directions; beyond, a block is followed whose product with
-# the second moment costs no more than d · WORK multiplications, by this many steps from the previous one.
-_DENSE, _WORK, _STEPS = 512, 2**16, 2
+# In many dimensions a block is followed whose product with the second moment costs at most d · WORK multiplications.
+_WORK = 2**16
 # Decision sets whose vectors wait together at the start, in more than 1,024 dimensions.
 _FIRST_SETS = 6
 # Steps in which a half-life fades.
@@ -38,6 +37,9 @@ class Spectrum(PCA):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (*PCA._state_names, "since_fading")
+    # A prior needs no more digits of a direction than the vectors themselves can give.
+    steps: ClassVar[int] = 2
+    dense: ClassVar[int] = 512
 
     def __init__(self, growth: float = 0.5, memory: float | None = None) -> None:
         super().__init__(projection_error=0.0, growth=growth)
@@ -61,16 +63,6 @@ class Spectrum(PCA):
             self.total *= factor
             self.added *= factor
             self.refreshed_at *= factor
-
-    @property
-    def dense(self) -> int:
-        """Up to how many dimensions all directions are found."""
-        return _DENSE
-
-    @property
-    def steps(self) -> int:
-        """Two: a prior needs no more digits of a direction than the vectors themselves can give."""
-        return _STEPS
 
     @property
     def waiting(self) -> int:
@@ -149,10 +141,6 @@ class BoundedSpectrum(Spectrum):
     def leading(self) -> Array | None:
         """The directions that stood out."""
         return None if self.directions is None else self.directions[:, : self.rank_found]
-
-    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Add up the second moments; how many directions stand out is found again with the directions."""
-        super().merge(replicas)
 
     def _count(self, vectors: Array) -> None:
         PCA._count(self, vectors)

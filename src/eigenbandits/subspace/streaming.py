@@ -17,7 +17,7 @@ from eigenbandits.subspace.rank import bulk_edge_rank
 
 # Directions followed beyond the rank, so that the gap after it is seen.
 SPARE = 4
-# Of a large decision set one action in up to this many is looked at, but no fewer; which ones changes from set to set.
+# Of a large decision set one action in up to this many is used, but no fewer; which ones changes from set to set.
 STRIDE = 8
 FEWEST = 16
 

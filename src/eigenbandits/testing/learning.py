@@ -1,4 +1,4 @@
-"""What a policy makes of rewards: late, out of order, in batches; and what it owes to a decision once made."""
+"""How a policy learns from rewards, late, out of order and in batches; what stays fixed in a decision once made."""
 
 from __future__ import annotations
 

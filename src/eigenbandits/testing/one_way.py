@@ -1,4 +1,4 @@
-"""A decision goes one way: looking changes nothing, and what is not to be observed is not."""
+"""A decision goes one way: reading changes nothing, and what is not to be observed is not."""
 
 from __future__ import annotations
 

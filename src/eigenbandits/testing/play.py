@@ -75,7 +75,7 @@ def assert_close(one: Decision, two: Decision) -> None:
 
 
 class Spy(Rule):
-    """Note what the belief says of every action, and let the rule choose."""
+    """Records what the belief says about every action, and lets the rule choose."""
 
     def __init__(self, rule: Rule, bounded: bool = True) -> None:
         self.inner = rule
@@ -84,7 +84,7 @@ class Spy(Rule):
         self.uppers: Array = np.zeros(0)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Note, and let the rule choose."""
+        """Record, and let the rule choose."""
         self.estimates = view.estimates().copy()
         self.uppers = view.uppers().copy() if self.bounded else self.estimates
         return self.inner.choose(view, size, rng)
@@ -101,7 +101,7 @@ def look(policy: Policy, actions: Array) -> tuple[Array, Array]:
 
 
 def assert_agree(first: Policy, second: Policy) -> None:
-    """Compare what two policies say of the same actions, up to rounding."""
+    """Compare what two policies say about the same actions, up to rounding."""
     probe = next(decision_sets(seed=9))
     for one, other in zip(look(copy_of(first), probe), look(copy_of(second), probe), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)

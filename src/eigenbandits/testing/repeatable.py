@@ -1,4 +1,4 @@
-"""The same seed gives the same choices; copies and files go on bit for bit."""
+"""The same seed gives the same choices; copies and files continue bit for bit."""
 
 from __future__ import annotations
 

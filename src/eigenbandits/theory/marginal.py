@@ -21,7 +21,7 @@ _SUPPORTS = np.array(list(product((0.0, 1.0), repeat=3)))
 
 
 def residual_evidence(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
-    """Return what a residual sum of squares says of the rewards: −(w + n/2) log(1 + residual/(2 w unit)).
+    """Return the evidence of a residual sum of squares: −(w + n/2) log(1 + residual/(2 w unit)).
 
     With the noise known it is −residual/(2R²).
 

@@ -10,12 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-
-def _require(noise: float, delta: float) -> None:
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta is {delta!r}; expected a number between 0 and 1, such as 0.01.")
-    if not 0.0 <= noise < math.inf:
-        raise ValueError(f"noise is {noise!r}; expected a finite number of at least 0.")
+from eigenbandits.theory.radius import require_probability, require_sizes
 
 
 def prediction_score(*, surprise: float, gain: float, noise: float) -> float:
@@ -59,7 +54,8 @@ def mixture_level(*, scores: Sequence[float], noise: float, delta: float) -> flo
     >>> round(mixture_level(scores=[1.0, 500.0], noise=1.0, delta=math.exp(-1.0)), 6)  # one member: + 2 log 2
     4.386294
     """
-    _require(noise, delta)
+    require_probability(delta)
+    require_sizes(noise=noise)
     best = min(scores)
     twice = 2.0 * noise * noise
     if twice == 0.0:
@@ -132,7 +128,8 @@ def omega_mixture(*, noise: float, log_det_ratio: float, delta: float, theta_bou
     >>> round(omega_mixture(**known, log_det_ratio=3.0), 6)  # √(0.25 (3 + 1) + 4 · 4), where the sum is 5
     4.123106
     """
-    _require(noise, delta)
+    require_probability(delta)
+    require_sizes(noise=noise)
     if not (0.0 <= theta_bound < math.inf and 0.0 < ridge < math.inf and math.isfinite(log_det_ratio)):
         raise ValueError(
             f"theta_bound is {theta_bound!r}, ridge {ridge!r} and log_det_ratio {log_det_ratio!r}; expected finite "

@@ -1,16 +1,10 @@
 """Every confidence radius, one function each: how far from its estimate θ* can still lie.
 
 All are scalars in, scalar out, and know nothing of matrices: a belief passes the log-determinant and the
-coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels.
+coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels. Besides the
+words that all of `theory` shares:
 
 ====================  ====================================================================================
-``noise``             R, the sub-Gaussian scale of the reward noise
-``theta_bound``       S, with ``‖θ*‖ <= S``
-``action_bound``      L, with ``‖x‖ <= L`` for every action
-``ridge``             λ, the regularization
-``delta``             δ, the probability that the set may fail
-``dim``, ``rank``     d and m
-``rounds``            t
 ``log_det_ratio``     ``log det(B) - m log λ`` in the subspace, ``log det(Z) - d log λ`` in the ambient space
 ``projection_error``  ε, a bound on ``‖P̂ - P‖₂``
 ====================  ====================================================================================
@@ -29,12 +23,14 @@ import math
 
 # Written so that NaN fails them too. The radii that run in every round make the same comparisons themselves first, and
 # ask these only for the sentence.
-def _require_probability(delta: float) -> None:
+def require_probability(delta: float) -> None:
+    """Refuse a δ that is no probability."""
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta!r}; expected a number between 0 and 1, such as 0.01.")
 
 
-def _require_sizes(**sizes: float) -> None:
+def require_sizes(**sizes: float) -> None:
+    """Refuse numbers that are negative, infinite or NaN."""
     for name, value in sizes.items():
         if not 0.0 <= value < math.inf:
             raise ValueError(f"{name} is {value!r}; expected a finite number of at least 0.")
@@ -63,7 +59,7 @@ def gamma(*, action_bound: float, ridge: float) -> float:
     >>> gamma(action_bound=0.0, ridge=1.0)
     1.0
     """
-    _require_sizes(action_bound=action_bound)
+    require_sizes(action_bound=action_bound)
     _require_positive(ridge=ridge)
     ratio = action_bound * action_bound / ridge
     return ratio / math.log1p(ratio) if ratio > 0.0 else 1.0
@@ -80,8 +76,8 @@ def noise_radius(*, noise: float, log_det_ratio: float, delta: float) -> float:
     1.0
     """
     if not (0.0 < delta < 1.0 and 0.0 <= noise < math.inf and math.isfinite(log_det_ratio)):
-        _require_probability(delta)
-        _require_sizes(noise=noise)
+        require_probability(delta)
+        require_sizes(noise=noise)
         raise ValueError(f"log_det_ratio is {log_det_ratio!r}; expected a finite number.")
     return noise * math.sqrt(max(log_det_ratio, 0.0) - 2.0 * math.log(delta))
 
@@ -129,7 +125,7 @@ def beta(
         and 0.0 <= coupling < math.inf
         and 0.0 < ridge < math.inf
     ):
-        _require_sizes(theta_bound=theta_bound, projection_error=projection_error, coupling=coupling)
+        require_sizes(theta_bound=theta_bound, projection_error=projection_error, coupling=coupling)
         _require_positive(ridge=ridge)
     noise_term = noise_radius(noise=noise, log_det_ratio=log_det_ratio, delta=delta)
     return noise_term + projection_error * theta_bound * coupling + theta_bound * math.sqrt(ridge)
@@ -169,7 +165,7 @@ def beta_worst_case(
     >>> beta_worst_case(**known, rounds=0, rank=3, projection_error=1.0)  # nothing learned: 0.5 * √4 + 2 * 2
     5.0
     """
-    _require_sizes(rounds=rounds, theta_bound=theta_bound, projection_error=projection_error)
+    require_sizes(rounds=rounds, theta_bound=theta_bound, projection_error=projection_error)
     _require_positive(rank=rank)
     factor = gamma(action_bound=action_bound, ridge=ridge)
     log_det_bound = rank * _log_growth(rounds, action_bound, ridge, rank)
@@ -190,7 +186,7 @@ def omega_logdet(*, noise: float, log_det_ratio: float, delta: float, theta_boun
     5.0
     """
     if not (0.0 <= theta_bound < math.inf and 0.0 < ridge < math.inf):
-        _require_sizes(theta_bound=theta_bound)
+        require_sizes(theta_bound=theta_bound)
         _require_positive(ridge=ridge)
     noise_term = noise_radius(noise=noise, log_det_ratio=log_det_ratio, delta=delta)
     return noise_term + theta_bound * math.sqrt(ridge)
@@ -220,7 +216,7 @@ def omega_paper(
     >>> round(omega_paper(**known, rounds=6, dim=6, rank=2), 6)  # √(2 log 10 + 6 log 4) + 1
     4.594849
     """
-    _require_sizes(rounds=rounds, action_bound=action_bound)
+    require_sizes(rounds=rounds, action_bound=action_bound)
     _require_positive(dim=dim, rank=rank, ridge=ridge)
     log_det_bound = dim * _log_growth(rounds, action_bound, ridge, rank)
     return omega_logdet(noise=noise, log_det_ratio=log_det_bound, delta=delta, theta_bound=theta_bound, ridge=ridge)
@@ -271,7 +267,7 @@ def soful_paper(
     >>> round(soful_paper(**known, rounds=6, rows=2, lost=0.0), 6)  # √(2 log 4 + 2 log 10) + 1
     3.716203
     """
-    _require_sizes(rounds=rounds, action_bound=action_bound, lost=lost)
+    require_sizes(rounds=rounds, action_bound=action_bound, lost=lost)
     _require_positive(dim=dim, rows=rows, ridge=ridge)
     log_det_bound = rows * _log_growth(rounds, action_bound, ridge, rows) + dim * math.log1p(lost / ridge)
     spread = 1.0 + lost / ridge
@@ -301,7 +297,7 @@ def spend(delta: float, round: int) -> float:
     >>> round(spend(0.05, 1), 6), round(spend(0.05, 10), 8)
     (0.030396, 0.00030396)
     """
-    _require_probability(delta)
+    require_probability(delta)
     if not 1 <= round < math.inf:
         raise ValueError(f"round is {round!r}; expected a number of at least 1.")
     return 6.0 * delta / (math.pi * round) ** 2

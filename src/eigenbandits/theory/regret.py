@@ -16,7 +16,7 @@ def upsilon(structure: Structure, *, arms: int, rank: int) -> float:
     Notes
     -----
     An order, not a bound: it leaves out L, S, R and λ, and so is not free of units. Since ``α >= d`` for an
-    isotropic perturbation (see `Structure`), ``Υ = O(m)`` asks for K of the order of d, or a small Γ.
+    isotropic perturbation (see `Structure`), ``Υ = O(m)`` requires K of the order of d, or a small Γ.
 
     Examples
     --------
@@ -119,16 +119,8 @@ def regret_bound(
     start = t_w(structure, arms=arms, dim=dim, rank=rank, delta=delta)
     settled = t_r(structure, arms=arms, dim=dim, rank=rank, delta=delta, action_bound=action_bound)
     phi = phi_delta(structure, arms=arms, dim=dim, delta=delta)
-    radius = beta_worst_case(
-        noise=noise,
-        rounds=t,
-        delta=delta,
-        theta_bound=theta_bound,
-        ridge=ridge,
-        action_bound=action_bound,
-        rank=rank,
-        projection_error=phi / math.sqrt(t),
-    )
+    known = {"noise": noise, "theta_bound": theta_bound, "action_bound": action_bound, "ridge": ridge, "delta": delta}
+    radius = beta_worst_case(**known, rounds=t, rank=rank, projection_error=phi / math.sqrt(t))
     roots = max(2.0 * math.sqrt(t) - 2.0 * math.sqrt(start + 1.0) + 1.0, 0.0)
     harmonic = max(2.0 + 2.0 * math.log(t) - 2.0 * math.log(settled + 1.0), 0.0)
     widths = settled / ridge + harmonic / (structure.lambda_minus + structure.sigma2)
@@ -165,15 +157,8 @@ def oful_regret_bound(
     79.1343
     """
     t = number(rounds, "rounds", least=0.0)
-    radius = omega_oful(
-        noise=noise,
-        rounds=t,
-        delta=delta,
-        theta_bound=theta_bound,
-        ridge=ridge,
-        action_bound=action_bound,
-        dim=whole(dim, "dim"),
-    )
+    known = {"noise": noise, "theta_bound": theta_bound, "action_bound": action_bound, "ridge": ridge, "delta": delta}
+    radius = omega_oful(**known, rounds=t, dim=whole(dim, "dim"))
     return 4.0 * math.sqrt(t * dim * math.log1p(t * action_bound**2 / (ridge * dim))) * radius
 
 
@@ -200,25 +185,6 @@ def best_of_both(
     >>> best == oful_regret_bound(rounds=100, dim=6, **known)  # the subspace is too hard to find
     True
     """
-    projected = regret_bound(
-        structure,
-        rounds=rounds,
-        arms=arms,
-        dim=dim,
-        rank=rank,
-        noise=noise,
-        theta_bound=theta_bound,
-        action_bound=action_bound,
-        ridge=ridge,
-        delta=delta,
-    )
-    ambient = oful_regret_bound(
-        rounds=rounds,
-        dim=dim,
-        noise=noise,
-        theta_bound=theta_bound,
-        action_bound=action_bound,
-        ridge=ridge,
-        delta=delta,
-    )
-    return min(projected.total, ambient)
+    known = {"noise": noise, "theta_bound": theta_bound, "action_bound": action_bound, "ridge": ridge, "delta": delta}
+    projected = regret_bound(structure, rounds=rounds, arms=arms, dim=dim, rank=rank, **known)
+    return min(projected.total, oful_regret_bound(rounds=rounds, dim=dim, **known))

@@ -179,7 +179,7 @@ def projection_error(structure: Structure, vectors_seen: float, dim: int, rank: 
     """Return Φ, the bound on ``‖P̂ - P‖₂`` that holds with probability 1 - 3δ, Lemma 7, eq. (error_general).
 
     ``Φ = Γ √((α/n) log(2d/δ)) / (1 - √((2 d_x g_x/n) log(m/δ)) - Γ √((α/n) log(2d/δ)))``, and 1 before
-    warm-up is over (n < n_δ), as the proof of the lemma asks.
+    warm-up is over (n < n_δ), as the proof of the lemma requires.
 
     Parameters
     ----------

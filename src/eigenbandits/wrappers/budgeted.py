@@ -24,13 +24,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PricedDecision(Decision):
-    """A decision with its cost.
-
-    Attributes
-    ----------
-    cost
-        The cost of the action if it was known, and otherwise the cost expected.
-    """
+    """A decision with its cost: that of the action if it was known, and otherwise the expected one."""
 
     cost: float = field(default=0.0)
 
@@ -248,7 +242,7 @@ class Budgeted(Policy):
     def _priced(
         self, actions: ArrayLike, costs: ArrayLike | None, allowed: ArrayLike | None = None, scores: Any = None
     ) -> tuple[Array, NDArray[np.intp] | None, Array | None]:
-        """Tell the rule what is known of the costs, and return the actions, the rows that may be chosen, and scores."""
+        """Pass the known costs to the rule, and return the actions, the rows that may be chosen, and scores."""
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         known = None if costs is None else _as_costs(costs, len(array))

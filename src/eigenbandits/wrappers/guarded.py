@@ -153,7 +153,7 @@ class Guarded(Policy):
             raise
 
     def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
-        """Ask the baseline."""
+        """Compute the choices of the baseline ahead."""
         offered = [array if rows is None else array[rows] for array, rows in zip(sets, kept, strict=True)]
         offered = [rows.astype(np.float64, copy=False) for rows in offered]
         self.guard.ahead = [(rows, self._choice_of_baseline(rows)) for rows in offered]

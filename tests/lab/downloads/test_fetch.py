@@ -9,13 +9,10 @@ import re
 import tarfile
 
 import pytest
-
-pytest.importorskip("pooch", reason='pooch is not installed; run: pip install "eigenbandits[images]"')
-
 from tests.lab.downloads.server import serving
 
 from eigenbandits.lab.downloads.fetch import fetch, is_right
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.papers.lale2019.datasets.sources import CIFAR10, MNIST, known
 from eigenbandits.papers.lale2019.datasets.status import states
@@ -44,7 +41,7 @@ def small(server):
         "Small",
         "small",
         (server.address(),),
-        tuple(Packed(name, len(content), md5(content)) for name, content in packed.items()),
+        tuple(PackedFile(name, len(content), md5(content)) for name, content in packed.items()),
         {name: md5(content) for name, content in PLAIN.items()},
     )
 
@@ -61,7 +58,7 @@ def archived(server):
     content = buffer.getvalue()
     server.content = {"/all.tar.gz": content}
     files = {name: md5(content) for name, content in PLAIN.items()}
-    packed = (Packed("all.tar.gz", len(content), md5(content)),)
+    packed = (PackedFile("all.tar.gz", len(content), md5(content)),)
     return Source("archived", "Archived", "archived", (server.address(),), packed, files)
 
 

@@ -31,7 +31,7 @@ def test_plain_lines_say_what_is_done_how_fast_and_how_long_it_takes(clock):
         shown.heartbeat(1000)  # 2,000 rounds in 10 s; 6,000 are left
         shown.note("Something happened.")
     assert stream.getvalue().splitlines() == [
-        "2 of 10 cells are there; 8 to run.",
+        "2 of 10 cells are finished; 8 to run.",
         "3 of 10 cells, 200 rounds per second, 30 s left",
         "Something happened.",
         "3 of 10 cells, 200 rounds per second, 30 s left",
@@ -42,7 +42,7 @@ def test_nothing_to_do_is_one_line(clock):
     stream = io.StringIO()
     with Progress(10, 10, 0, stream):
         pass
-    assert stream.getvalue() == "10 of 10 cells are there; 0 to run.\n"
+    assert stream.getvalue() == "10 of 10 cells are finished; 0 to run.\n"
 
 
 def test_quiet_says_only_what_must_be_known(clock):

@@ -20,13 +20,13 @@ def played(policy, rounds=40, seed=3):
 
 
 def test_the_newest_belief_is_the_policy_itself():
-    assert played(belief_age.Aged("EigenUCB", every=0, seed=1)) == played(eb.EigenUCB(seed=1))
+    assert played(belief_age.DelayedPolicy("EigenUCB", every=0, seed=1)) == played(eb.EigenUCB(seed=1))
 
 
 def test_between_two_publications_nothing_is_learned():
     instance = LowRank(6, 2, 4, noise=0.3).instance(0)
     offered = next(instance.rounds()).actions
-    policy = belief_age.Aged("EigenUCB", every=10, seed=1)
+    policy = belief_age.DelayedPolicy("EigenUCB", every=10, seed=1)
     made = []
     for _ in range(21):
         decision = policy.choose(offered)
@@ -50,4 +50,4 @@ def test_the_table_divides_by_the_newest_belief(tmp_path):
 
 def test_a_wrong_age_is_refused():
     with pytest.raises(ValueError, match="every is -1; expected"):
-        belief_age.Aged(every=-1)
+        belief_age.DelayedPolicy(every=-1)

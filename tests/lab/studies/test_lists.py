@@ -56,11 +56,11 @@ def played(recommender, file, rounds=12, seed=5):
 @pytest.mark.parametrize(
     "make",
     [
-        recommenders.Listed,
-        lambda seed: recommenders.OneByOne(at_once=True, seed=seed),
-        lambda seed: recommenders.OneByOne(at_once=False, seed=seed),
-        recommenders.FromParts,
-        recommenders.Single,
+        recommenders.ListRecommender,
+        lambda seed: recommenders.SequentialRecommender(at_once=True, seed=seed),
+        lambda seed: recommenders.SequentialRecommender(at_once=False, seed=seed),
+        recommenders.PartsRecommender,
+        recommenders.SingleRecommender,
     ],
     ids=["choose_list", "one by one", "one by one, late", "parts", "single"],
 )
@@ -73,7 +73,7 @@ def test_our_players_find_the_films_that_are_liked(make, file):
 
 
 def test_chance_likes_half_of_the_films(file):
-    rewards = played(recommenders.Chance(seed=0), file, rounds=400).rewards
+    rewards = played(recommenders.RandomRecommender(seed=0), file, rounds=400).rewards
     share = next(FilmLists(str(file)).instance(5).visits()).liked.mean()
     assert rewards.mean() == pytest.approx(10 * share, abs=0.5)
     assert 1.0 < rewards.std() < 2.0
@@ -112,9 +112,9 @@ def test_the_command_prints_what_the_runs_earned(file, tmp_path, monkeypatch):
         rows = {row["candidate"]: row for row in csv.DictReader(opened)}
     assert list(rows) == list(kept)
     makers: dict[str, Any] = {
-        kept[0]: recommenders.Listed,
-        kept[1]: lambda seed: recommenders.OneByOne(True, seed),
-        kept[2]: recommenders.Chance,
+        kept[0]: recommenders.ListRecommender,
+        kept[1]: lambda seed: recommenders.SequentialRecommender(True, seed),
+        kept[2]: recommenders.RandomRecommender,
     }
     rewards = {
         label: np.array([played(make(seed), file, 8, seed).rewards for seed in (7, 8)])

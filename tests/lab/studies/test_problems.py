@@ -353,7 +353,7 @@ def test_the_command_prints_tables_and_writes_files(tmp_path):
     assert pixels.shape[1] == 1200
     again = CliRunner().invoke(cli.app(), arguments)
     assert again.stdout == result.stdout
-    assert "12 of 12 cells are there; 0 to run" in again.stderr
+    assert "12 of 12 cells are finished; 0 to run" in again.stderr
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch):

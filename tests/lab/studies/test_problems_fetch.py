@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.lab.downloads.server import serving
 
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.studies.problems import fetch, preparation
 from eigenbandits.lab.studies.problems.catalogue import CATALOGUE, available_problems, state
@@ -121,13 +121,12 @@ def test_covertype_is_its_first_rows(monkeypatch, tmp_path):
 def served(source, server, contents):
     """The same source with other contents, at a server of our own."""
     server.content = {f"/{name}": content for name, content in contents.items()}
-    packed = tuple(Packed(name, len(body), hashlib.md5(body).hexdigest()) for name, body in contents.items())
+    packed = tuple(PackedFile(name, len(body), hashlib.md5(body).hexdigest()) for name, body in contents.items())
     files = {file.name: file.md5 for file in packed}
     return Source(source.name, source.title, source.folder, (server.address(),), packed, files)
 
 
 def test_documents_come_with_their_queries(monkeypatch, tmp_path):
-    pytest.importorskip("pooch", reason='run: pip install "eigenbandits[images]"')
     contents = {
         "rank.train": b"2 1:0.5 3:0.25\n0 1:0.5\n4 1:0.5 4:1\n",
         "rank.train.query": b"2\n1\n",
@@ -163,7 +162,6 @@ def small_movielens(path):
 
 
 def test_films_are_described_by_other_users(monkeypatch, tmp_path):
-    pytest.importorskip("pooch", reason='run: pip install "eigenbandits[images]"')
     ratings = small_movielens(tmp_path / "ml-100k.zip")
     with serving() as server:
         contents = {"ml-100k.zip": (tmp_path / "ml-100k.zip").read_bytes()}

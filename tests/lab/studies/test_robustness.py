@@ -26,7 +26,7 @@ from eigenbandits.lab.studies.robustness.cases import BASE, COLUMNS, TIMES_0001,
 from eigenbandits.lab.studies.robustness.clicks import Sales
 from eigenbandits.lab.studies.robustness.criteria import criteria, ratio
 from eigenbandits.lab.studies.robustness.starts import EQUAL_ROUNDS, AlteredStart
-from eigenbandits.lab.studies.robustness.tables import tables
+from eigenbandits.lab.studies.robustness.study import tables
 
 
 def results_of(curves, rounds=(10, 20, 30)):

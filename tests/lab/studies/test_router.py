@@ -10,7 +10,7 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies import router
 from eigenbandits.lab.studies.router import scenarios
 from eigenbandits.lab.studies.router.data import MODELS
-from eigenbandits.lab.studies.router.players import _adopted
+from eigenbandits.lab.studies.router.policies import _adopted
 from eigenbandits.lab.studies.router.report import paired
 
 # The package has a function of this name.

@@ -41,7 +41,7 @@ def test_windows_by_hand():
     rounds = np.array([100, 200, 300, 400])
     rewards = {"scorer": np.array([[50.0, 100.0, 150.0, 200.0]]), "EigenUCB": np.array([[40.0, 96.0, 156.0, 220.0]])}
     unseen = {"scorer": np.array([0.5]), "EigenUCB": np.array([0.6])}
-    found = scorer.Comparison("small", rounds, rewards, unseen)
+    found = scorer.ScorerComparison("small", rounds, rewards, unseen)
     # 4 right answers behind in the first 200 rounds, 24 ahead in the next.
     assert found.windows("EigenUCB").tolist() == [[-2.0, 12.0]]
     assert found.row("EigenUCB")[:8] == ["small", "EigenUCB", "55.0", "50.0", "-2.0", "-2.0", "+12.0", "201"]

@@ -60,7 +60,7 @@ def played(short, tmp_path_factory):
 def test_a_figure_on_the_digits(played):
     out, ran = played
     assert ran.exit_code == 0, ran.output
-    assert "0 of 12 cells are there; 12 to run." in ran.stderr
+    assert "0 of 12 cells are finished; 12 to run." in ran.stderr
     assert "not in the paper" in ran.output
     picture = (out / "figure-digits-linear-quick.png").read_bytes()
     assert picture.startswith(PNG)
@@ -103,10 +103,10 @@ def test_what_is_there_is_not_run_again_and_what_is_lost_is(played):
     folder = Study(Block("digits", 100), "paper", "quick").folder(out)
     before = (folder / "results.parquet").read_bytes()
     again = invoke("--figure", "digits", "--out", out, "--engine", "serial")
-    assert "12 of 12 cells are there; 0 to run." in again.stderr
+    assert "12 of 12 cells are finished; 0 to run." in again.stderr
     sorted((folder / "cells").glob("*.parquet"))[3].unlink()
     resumed = invoke("--figure", "digits", "--out", out, "--engine", "serial")
-    assert "11 of 12 cells are there; 1 to run." in resumed.stderr
+    assert "11 of 12 cells are finished; 1 to run." in resumed.stderr
     assert (folder / "results.parquet").read_bytes() == before
     assert resumed.output.replace(resumed.stderr, "") == again.output.replace(again.stderr, "")
 
@@ -167,7 +167,8 @@ def test_the_figure_of_the_main_text_shows_the_intersection_and_the_projected_se
     block = Block("digits", 100)
     figure = PaperFigure("main", "Figure 1 on the digits", ("digits-d100",), (1, 16), intersection=True)
     assert figure.groups == paper_figures()["1"].groups
-    found = {group: Study(block, group, "quick").run(out, engine="serial", progress="none") for group in figure.groups}
+    studies = {group: Study(block, group, "quick") for group in figure.groups}
+    found = {group: study.experiment().run(study.folder(out), progress="none") for group, study in studies.items()}
     drawn = figures.paper_plot(figure, [block], {block: found})
     both = ResultsTable(rows_of(found["intersection"], block, "intersection"))
     for panel, rank in zip(drawn.panels[:2], (1, 16), strict=True):
@@ -199,7 +200,7 @@ def test_sensitivity_moves_one_constant_at_a_time(short, tmp_path, monkeypatch):
     assert ran.exit_code == 0, ran.output
     # Six policies with each λ, six with the network's own, which the other sweeps share, and the four that draw samples
     # with fewer of them. Two seeds.
-    assert "0 of 44 cells are there; 44 to run." in ran.stderr
+    assert "0 of 44 cells are finished; 44 to run." in ran.stderr
     assert (tmp_path / "figure-sensitivity-quick.png").read_bytes().startswith(PNG)
     by_hand = [
         eb.run(eb.OFUL(noise=0.5, ridge=25.0), eb.environments.Digits(), 30, seed).regret[-1] for seed in range(2)

@@ -19,7 +19,7 @@ class Digits:
     that they share: the logit of digit i is segment i times θ*. The segments of an image are its decision set. The
     reward is 1 for the segment that *the network itself* ranks first, whatever the image shows, and 0 for any other;
     regret counts the mistakes. Segments are divided, and θ* multiplied, by one number that gives segments a root mean
-    square norm of 1: the logits stay, and a ridge or a bound means here what it means elsewhere. The weights ship with
+    square norm of 1: the logits stay, and a ridge or a bound has its usual meaning here. The weights ship with
     this package and were trained by scripts/train_digits.py on 1,297 of the images; scikit-learn brings the images.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The paper's construction in small: a representation of K segments, and one vector that reads all of them."""
+"""A small network of the paper's construction: a representation of K segments, and one vector for all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.extras import need
 from eigenbandits.inputs import Array
 
 CLASSES, DIM = 10, 100
-# Of the 1,797 images, in an order that is drawn once, these many at the end are never trained on.
+# The last of the 1,797 images, in a fixed random order, are never trained on.
 TEST_IMAGES = 500
 _ORDER_SEED = 0
 _BRIGHTEST = 16.0
@@ -23,15 +23,9 @@ _BRIGHTEST = 16.0
 class Network:
     """Two hidden layers with ReLU, a linear bottleneck, and the representation layer of K·d outputs (section 5).
 
-    The outputs are read as K segments of d numbers; the logit of class i is segment i times `theta`, the same θ* for
-    all. The bottleneck keeps the file small; it limits the rank of the weights, not that of the segments.
-
-    Attributes
-    ----------
-    weights
-        The matrices (inputs, outputs) and biases of the layers, by name, and ``theta``.
-    relu
-        Whether the representation layer ends in a ReLU.
+    The outputs, which may end in a ReLU, are read as K segments of d numbers; the logit of class i is segment i times
+    `theta`, the same θ* for all. The bottleneck keeps the file small; it limits the rank of the weights, not that of
+    the segments. `weights` has the matrices (inputs, outputs) and biases by name.
     """
 
     weights: Mapping[str, Array]

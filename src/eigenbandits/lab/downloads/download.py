@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -18,55 +17,41 @@ _TIMEOUT_SECONDS = 30.0
 _PARTIAL, _PAST_THE_END = 206, 416
 
 
-class Resumed:
-    """A downloader for pooch that keeps a partial download next to the target, as ``NAME.part``.
+def download(url: str, part: Path, echo: Echo) -> None:
+    """Fetch the rest of a file, of which `part` may hold the beginning.
 
-    Parameters
-    ----------
-    target : Path
-        The path of the file.
-    tell : callable
-        Called with a line at every tenth of the file: how far it is, and how long it will take.
+    At every tenth of the file it reports how much it has, and how long the rest will take.
     """
+    have = part.stat().st_size if part.exists() else 0
+    try:
+        _fetch(url, part, have, echo)
+    except HTTPError as error:
+        if error.code != _PAST_THE_END or not have:
+            raise DataError(f"{url} cannot be fetched: the server answered {error.code} ({error.reason}).") from error
+        # The partial file is as long as the whole one or longer: start over.
+        part.unlink()
+        download(url, part, echo)
+    except (URLError, HTTPException, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise DataError(f"{url} cannot be fetched ({reason}); the same command continues from here.") from error
 
-    def __init__(self, target: Path, echo: Echo) -> None:
-        self.part = target.with_name(f"{target.name}.part")
-        self.echo = echo
 
-    def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
-        """Fetch a file to where pooch wants it."""
-        have = self.part.stat().st_size if self.part.exists() else 0
-        try:
-            self._fetch(url, have)
-        except HTTPError as error:
-            if error.code != _PAST_THE_END or not have:
-                raise DataError(
-                    f"{url} cannot be fetched: the server answered {error.code} ({error.reason})."
-                ) from error
-            # The partial file is as long as the whole one or longer: start over.
-            self.part.unlink()
-            self(url, output_file, pooch)
-            return
-        except (URLError, HTTPException, OSError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise DataError(f"{url} cannot be fetched ({reason}); the same command continues from here.") from error
-        shutil.move(self.part, output_file)
+def _fetch(url: str, part: Path, have: int, echo: Echo) -> None:
+    request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
+        resumed = answer.status == _PARTIAL
+        have = have if resumed else 0
+        with part.open("ab" if resumed else "wb") as file:
+            _copy(answer, file.write, have, have + int(answer.headers.get("Content-Length") or 0), echo)
 
-    def _fetch(self, url: str, have: int) -> None:
-        wanted = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-        with urlopen(wanted, timeout=_TIMEOUT_SECONDS) as answer:
-            goes_on = answer.status == _PARTIAL
-            have = have if goes_on else 0
-            with self.part.open("ab" if goes_on else "wb") as file:
-                self._copy(answer, file.write, have, have + int(answer.headers.get("Content-Length") or 0))
 
-    def _copy(self, answer: HTTPResponse, write: Callable[[bytes], int], have: int, total: int) -> None:
-        started, first = monotonic(), have
-        while piece := answer.read(_PIECE):
-            write(piece)
-            before, have = have, have + len(piece)
-            if have * 10 // max(total, 1) > before * 10 // max(total, 1) and have < total:
-                left = (monotonic() - started) * (total - have) / (have - first)
-                self.echo(f"{have / 1e6:.1f} of {total / 1e6:.1f} MB, {left:.0f} s left")
-        if have < total:
-            raise OSError(f"the connection ended after {have:,} of {total:,} bytes")
+def _copy(answer: HTTPResponse, write: Callable[[bytes], int], have: int, total: int, echo: Echo) -> None:
+    started, first = monotonic(), have
+    while piece := answer.read(_PIECE):
+        write(piece)
+        before, have = have, have + len(piece)
+        if have * 10 // max(total, 1) > before * 10 // max(total, 1) and have < total:
+            left = (monotonic() - started) * (total - have) / (have - first)
+            echo(f"{have / 1e6:.1f} of {total / 1e6:.1f} MB, {left:.0f} s left")
+    if have < total:
+        raise OSError(f"the connection ended after {have:,} of {total:,} bytes")

@@ -10,9 +10,8 @@ from os import PathLike
 from pathlib import Path
 from time import monotonic
 
-from eigenbandits.extras import need
-from eigenbandits.lab.downloads.download import Echo, Resumed
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.download import Echo, download
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import data_folder
 
@@ -21,23 +20,12 @@ _USUAL_BITS_PER_SECOND = 50e6
 
 
 def fetch(source: Source, to: str | PathLike[str] | None, echo: Echo) -> Path:
-    """Fetch the missing files of a dataset, and return their folder.
-
-    Parameters
-    ----------
-    source
-        The dataset.
-    to
-        The folder of the data; by default what `data_folder` returns.
-    echo
-        Called with lines of text: what is done, how large it is, and how long it takes.
-    """
+    """Fetch the missing files of a dataset into the folder of the data, and return their folder."""
     folder = data_folder(to) / source.folder
     wrong = [name for name in source.files if not is_right(folder, name, source)]
     if not wrong:
         echo(f"{source.title} is already in {folder}, and its checksums match.")
         return folder
-    need("images", "pooch", what=f"Fetching {source.title}")
     folder.mkdir(parents=True, exist_ok=True)
     packed = [file for file in source.packed if file.name.removesuffix(".gz") in wrong or len(source.packed) == 1]
     size = sum(file.size for file in packed)
@@ -47,7 +35,7 @@ def fetch(source: Source, to: str | PathLike[str] | None, echo: Echo) -> Path:
     )
     started = monotonic()
     for file in packed:
-        fetched = _retrieved(source, file, folder, echo)
+        fetched = _retrieve(source, file, folder, echo)
         if fetched.name.endswith(".tar.gz"):
             _unpack(fetched, folder, source)
     for name in source.files:
@@ -61,41 +49,35 @@ def is_right(folder: Path, name: str, source: Source) -> bool:
     """Return whether a file, plain or gzipped, exists with the right content."""
     try:
         if (folder / name).is_file():
-            content = (folder / name).read_bytes()
-        else:
-            with gzip.open(folder / f"{name}.gz") as file:
-                content = file.read()
+            return _md5((folder / name).read_bytes()) == source.files[name]
+        with gzip.open(folder / f"{name}.gz") as file:
+            return _md5(file.read()) == source.files[name]
     except (OSError, EOFError, ValueError):
         return False
-    return hashlib.md5(content, usedforsecurity=False).hexdigest() == source.files[name]
 
 
-def _retrieved(source: Source, file: Packed, folder: Path, echo: Echo) -> Path:
-    import pooch
+def _md5(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
-    pooch.get_logger().setLevel("WARNING")
+
+def _retrieve(source: Source, file: PackedFile, folder: Path, echo: Echo) -> Path:
+    """Fetch one file from the first address that has it."""
     target = folder / file.name
-    for place, address in enumerate(source.addresses, start=1):
+    part = target.with_name(f"{file.name}.part")
+    for number, address in enumerate(source.addresses, start=1):
         echo(f"{file.name}: {file.size / 1e6:.1f} MB from {address}")
         try:
-            pooch.retrieve(
-                address + file.name,
-                f"md5:{file.md5}",
-                file.name,
-                folder,
-                downloader=Resumed(target, lambda line: echo(f"{file.name}: {line}")),
-            )
-            return target
-        except DataError:
-            if place == len(source.addresses):
-                raise
-        except ValueError as error:
-            # pooch has removed the file.
-            if place == len(source.addresses):
+            download(address + file.name, part, lambda line: echo(f"{file.name}: {line}"))
+            if _md5(part.read_bytes()) != file.md5:
+                part.unlink()
                 raise DataError(
                     f"{address}{file.name} does not have the checksum {file.md5}: it arrived damaged, or was changed; "
                     "try again, or use a folder of your own with --data."
-                ) from error
+                )
+            return part.replace(target)
+        except DataError:
+            if number == len(source.addresses):
+                raise
     raise AssertionError("a source has at least one address")
 
 

@@ -6,18 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Packed:
-    """One file as it is offered for download.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    size : int
-        Its length in bytes.
-    md5 : str
-        Its checksum.
-    """
+class PackedFile:
+    """One file as it is offered for download: its name, its length in bytes, and its checksum."""
 
     name: str
     size: int
@@ -26,27 +16,17 @@ class Packed:
 
 @dataclass(frozen=True)
 class Source:
-    """One dataset.
+    """One dataset: its names on the command line and in text, and the folder of its files in the folder of the data.
 
-    Attributes
-    ----------
-    name, title : str
-        Its name on the command line, and in text.
-    folder : str
-        The folder of its files, in the folder of the data.
-    addresses : tuple of str
-        Folders on the web that hold its files; a later one is tried if an earlier one does not answer.
-    packed : tuple of Packed
-        The files that are fetched.
-    files : mapping
-        The checksum of each file after unpacking.
+    `addresses` are folders on the web that hold the `packed` files; a later one is tried if an earlier one does not
+    answer. `files` has the checksum of each file after unpacking.
     """
 
     name: str
     title: str
     folder: str
     addresses: tuple[str, ...]
-    packed: tuple[Packed, ...]
+    packed: tuple[PackedFile, ...]
     files: dict[str, str]
 
     @property

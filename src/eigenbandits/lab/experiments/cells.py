@@ -28,19 +28,7 @@ Heartbeat = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of an experiment.
-
-    Attributes
-    ----------
-    policy, environment : Spec
-        The policy and the environment.
-    seed : int
-        The seed of the instance and of the policy.
-    rounds : int
-        The length of the run.
-    record : Record
-        What is recorded.
-    """
+    """One run of an experiment: a policy and an environment, the seed of both, the length, and what is recorded."""
 
     policy: Spec
     environment: Spec
@@ -91,15 +79,7 @@ class Cell:
 
 
 def run_cell(text: str, heartbeat: Heartbeat = lambda rounds: None) -> bytes:
-    """Run a cell from its text alone and return the content of its file.
-
-    Parameters
-    ----------
-    text : str
-        What `Cell.as_text` gave.
-    heartbeat : callable
-        Called now and then with the number of finished rounds.
-    """
+    """Run a cell from its text alone and return the file; `heartbeat` gets the number of finished rounds."""
     cell = Cell.from_text(text)
     environment = _environment(json.dumps(cell.environment.as_json(), sort_keys=True))
     instance = environment.instance(cell.seed)
@@ -136,10 +116,10 @@ def _environment(text: str) -> Any:
 def _progress(heartbeat: Heartbeat) -> Callable[[int], None]:
     due = monotonic() + _HEARTBEAT_SECONDS
 
-    def tell(rounds: int) -> None:
+    def report(rounds: int) -> None:
         nonlocal due
         if rounds % _HEARTBEAT_ROUNDS == 0 and monotonic() >= due:
             due = monotonic() + _HEARTBEAT_SECONDS
             heartbeat(rounds)
 
-    return tell
+    return report

@@ -23,13 +23,7 @@ def is_data_file(value: object) -> bool:
 
 
 class DataFiles:
-    """Content hashes of data files, cached in a folder, and arrays stored there as files.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the cache and the arrays; nothing is written before it is needed.
-    """
+    """Content hashes of data files, cached in a folder, and arrays stored there; nothing is written until needed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -100,7 +100,7 @@ class Experiment:
         self.policies = _table(policies, "policies")
         self.environments = _table(environments, "environments")
         self.seeds = _seeds(seeds)
-        self.rounds = _checked(whole, rounds, "rounds")
+        self.rounds = _whole(rounds, "rounds")
         self.record = Record.of(record)
         self.description = str(description)
         self.base = Path(base)
@@ -222,17 +222,17 @@ def _table(given: Any, what: str) -> dict[str, Any]:
 
 def _seeds(given: Any) -> list[int]:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return list(range(_checked(whole, given, "seeds")))
+        return list(range(_whole(given, "seeds")))
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise LabError(f"seeds is {given!r}; expected a number of seeds, or a list of whole numbers.")
-    seeds: Sequence[int] = [_checked(whole, seed, "a seed", least=0) for seed in given]
+    seeds: Sequence[int] = [_whole(seed, "a seed", least=0) for seed in given]
     if not seeds or len(set(seeds)) < len(seeds):
         raise LabError(f"seeds is {list(given)!r}; expected at least one, and none of them twice.")
     return list(seeds)
 
 
-def _checked(check: Any, value: Any, name: str, **limits: Any) -> int:
+def _whole(value: Any, name: str, least: int = 1) -> int:
     try:
-        return int(check(value, name, **limits))
+        return whole(value, name, least=least)
     except ValueError as error:
         raise LabError(str(error)) from None

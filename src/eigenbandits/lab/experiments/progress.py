@@ -11,18 +11,10 @@ _LINE_SECONDS = 10.0
 
 
 class Progress:
-    """Counts cells and rounds, and says how far they are in plain lines; `LiveProgress` draws them instead.
+    """Counts cells and rounds, and reports them in plain lines; `LiveProgress` draws a bar instead.
 
-    Parameters
-    ----------
-    cells, present : int
-        All cells, and those that are already there.
-    rounds : int
-        The rounds of the cells that are missing.
-    stream : file, optional
-        Where lines go, by default standard error; nothing is written if `quiet`.
-    quiet : bool
-        Whether nothing is said but what a person must know.
+    Of `cells`, `present` are finished already; the others have `rounds` rounds. Lines go to standard error by default;
+    `quiet` leaves only notes.
     """
 
     def __init__(
@@ -32,11 +24,11 @@ class Progress:
         self.stream = stream if stream is not None else sys.stderr
         self.quiet = quiet
         self._finished_rounds = self._under_way = 0
-        self._started = self._said = monotonic()
+        self._started = self._last_line = monotonic()
 
     def __enter__(self) -> Self:
         if not self.quiet:
-            self._line(f"{self.done} of {self.cells} cells are there; {self.cells - self.done} to run.")
+            self._line(f"{self.done} of {self.cells} cells are finished; {self.cells - self.done} to run.")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -76,8 +68,8 @@ class Progress:
 
     def _show(self) -> None:
         now = monotonic()
-        if not self.quiet and now - self._said >= _LINE_SECONDS:
-            self._said = now
+        if not self.quiet and now - self._last_line >= _LINE_SECONDS:
+            self._last_line = now
             self._line(self.status())
 
     def _line(self, text: str) -> None:

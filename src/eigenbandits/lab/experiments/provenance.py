@@ -16,9 +16,9 @@ from typing import Any
 import eigenbandits
 from eigenbandits.backends import get_backend
 
-# These folders show or serve results and do not affect them, except for two modules of the lab.
-_SHOWING = ("cli", "lab", "serve", "__pycache__")
-_DECIDING = ("lab/experiments/run.py", "lab/experiments/recording.py")
+# These folders display or serve results and do not affect them, except for two modules of the lab.
+_EXCLUDED = ("cli", "lab", "serve", "__pycache__")
+_INCLUDED = ("lab/experiments/run.py", "lab/experiments/recording.py")
 _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "joblib", "distributed", "threadpoolctl")
 
 
@@ -33,7 +33,7 @@ def _files_fingerprint() -> str:
     found = hashlib.sha256()
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         name = path.relative_to(root)
-        if name.as_posix() in _DECIDING or not set(name.parts) & set(_SHOWING):
+        if name.as_posix() in _INCLUDED or not set(name.parts) & set(_EXCLUDED):
             found.update(name.as_posix().encode())
             found.update(path.read_bytes())
     return found.hexdigest()[:12]
@@ -50,7 +50,7 @@ def module_fingerprint(name: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this library and of what it computes with."""
+    """Return the versions of Python, of this library and of the packages that it computes with."""
     found = {"python": platform.python_version(), "eigenbandits": eigenbandits.__version__}
     for package in _PACKAGES:
         try:

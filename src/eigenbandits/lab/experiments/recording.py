@@ -1,4 +1,4 @@
-"""What a run records: regret and reward at selected rounds, and what the policy and the truth say there."""
+"""What a run records: regret, reward and diagnostics at selected rounds."""
 
 from __future__ import annotations
 
@@ -129,14 +129,9 @@ class Recorder:
 
 
 class AccuracySets:
-    """Decision sets on which the accuracy of models is measured: the first of the instance's own stream.
+    """Decision sets on which the accuracy of models is measured: the first `count` of the instance's own stream.
 
-    Parameters
-    ----------
-    instance : Instance
-        Where the sets come from. For `Classification` they are its examples, at most `count` of them.
-    count : int
-        How many sets.
+    For `Classification` they are its examples, each at most once.
     """
 
     def __init__(self, instance: Instance, count: int) -> None:

@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One column of one policy on one environment.
-
-    Attributes
-    ----------
-    rounds : ndarray of shape (n,)
-        The rounds that were kept.
-    values : ndarray of shape (seeds, n)
-        The values; NaN where there is none.
-    """
+    """One column of one policy on one environment: the kept rounds (n,), and values (seeds, n), NaN where missing."""
 
     rounds: Array
     values: Array

@@ -50,7 +50,7 @@ class Trace:
     seed : int
         The seed of the instance.
     diagnostics : dict
-        The policy's diagnostics after the rounds that were asked for, by round, the first round being 1.
+        The policy's diagnostics after the requested rounds, by round, the first round being 1.
     """
 
     regret: Array
@@ -151,7 +151,8 @@ def run(
         chosen = perf_counter()
         index = int(decision.index)
         if isinstance(offered, LoggedRound) and index != offered.chosen:
-            _restore(policy, unchanged)
+            if unchanged is not None:
+                policy.restore(unchanged)  # type: ignore[attr-defined]
             continue
         reward = offered.reward(index)
         resumed = perf_counter()
@@ -161,7 +162,7 @@ def run(
         lost[t] = offered.best - offered.values[index]
         t += 1
         if t in wanted:
-            diagnostics[t] = dict(_diagnose(policy))
+            diagnostics[t] = dict(flat(policy.diagnostics()))  # type: ignore[attr-defined]
         if progress is not None:
             progress(t)
         if t == rounds:
@@ -197,15 +198,6 @@ def _refuse_classes(policy: Any, environment: Any) -> None:
 def _state(policy: Any) -> dict[str, Any] | None:
     """Return a copy of the policy's state, if the policy can restore it."""
     return copy.deepcopy(policy.state()) if hasattr(policy, "state") and hasattr(policy, "restore") else None
-
-
-def _restore(policy: Any, state: dict[str, Any] | None) -> None:
-    if state is not None:
-        policy.restore(state)
-
-
-def _diagnose(policy: Any) -> Mapping[str, Any]:
-    return flat(policy.diagnostics())
 
 
 def flat(found: Diagnostics | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -33,6 +33,22 @@ _MOVED = {
     "eigenbandits.lab.studies.problems.": "eigenbandits.lab.problems.",
     "eigenbandits.papers.lale2019.policies:": "eigenbandits.papers.lale2019.players:",
     "eigenbandits.papers.lale2019.environment:Images": "Images",
+    "eigenbandits.lab.studies.belief_age:DelayedPolicy": "eigenbandits.lab.studies.belief_age:Aged",
+    **{
+        f"eigenbandits.lab.studies.lists.recommenders:{now}": f"eigenbandits.lab.studies.lists.recommenders:{former}"
+        for now, former in {
+            "ListRecommender": "Listed",
+            "SequentialRecommender": "OneByOne",
+            "PartsRecommender": "FromParts",
+            "SingleRecommender": "Single",
+            "RandomRecommender": "Chance",
+        }.items()
+    },
+    "eigenbandits.lab.studies.router.policies:RouterPolicy": "eigenbandits.lab.studies.router.players:RouterPlayer",
+    "eigenbandits.lab.studies.router.policies:BudgetedPolicy": "eigenbandits.lab.studies.router.players:BudgetedPlayer",
+    "eigenbandits.lab.studies.router.policies:ParetoPolicy": "eigenbandits.lab.studies.router.players:ParetoPlayer",
+    "eigenbandits.lab.studies.scorer:ScoredPolicy": "eigenbandits.lab.studies.scorer:ScoredPlayer",
+    "eigenbandits.lab.studies.translate:TranslatedPolicy": "eigenbandits.lab.studies.translate:TranslatedPlayer",
 }
 
 
@@ -59,7 +75,7 @@ class Spec:
         """Return what the outcome depends on: data by its content, wherever it is."""
         return {
             "kind": _MOVED.get(self.kind, self.kind),
-            "params": _without_places(dict(self.params)),
+            "params": _replaced_references(dict(self.params), _without_places),
             "modules": dict(self.modules),
         }
 
@@ -72,7 +88,7 @@ class Spec:
         for module in self.modules:
             importlib.import_module(module)
         try:
-            arguments = files.decode(_with_data(dict(self.params)), {}) | more
+            arguments = files.decode(_replaced_references(dict(self.params), _with_data), {}) | more
         except KeyError as error:
             raise LabError(str(error.args[0])) from None
         return find_class(self.kind, "class")(**arguments)
@@ -136,6 +152,17 @@ def _library_classes(what: str) -> dict[str, Callable[..., Any]]:
         if inspect.isclass(made) and hasattr(made, "instance") and not getattr(made, "_is_protocol", False)
     }
     return {"policy": policies, "environment": places}.get(what, policies | places)
+
+
+def entry(made: type, **arguments: Any) -> dict[str, Any]:
+    """Return a class and some of its arguments as an experiment takes them; the class need not be a dataclass.
+
+    Examples
+    --------
+    >>> entry(Structure, d_x=2)
+    {'kind': 'eigenbandits.theory.structure:Structure', 'd_x': 2}
+    """
+    return {"kind": f"{made.__module__}:{made.__qualname__}", **arguments}
 
 
 def specs(label: str, given: Any, what: str, data_files: DataFiles, base: Path) -> dict[str, Spec]:
@@ -266,27 +293,27 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _with_data(value: Any) -> Any:
-    """Replace the reference of a data file by its path, or by the array mapped from it."""
-    if isinstance(value, list):
-        return [_with_data(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "$file" in value:
-        return str(data.check(value["$file"]))
-    if "$stored" in value:
-        return np.load(data.check(value["$stored"]), mmap_mode="r", allow_pickle=False)
-    return {key: _with_data(item) for key, item in value.items()}
+def _with_data(table: dict[str, Any]) -> Any:
+    """Return the path of a data file, or the array mapped from it, where a table is the reference of one."""
+    if "$file" in table:
+        return str(data.check(table["$file"]))
+    return np.load(data.check(table["$stored"]), mmap_mode="r", allow_pickle=False)
 
 
-def _without_places(value: Any) -> Any:
+def _without_places(table: dict[str, Any]) -> Any:
+    """Return the reference of a data file without its place."""
+    return {key: reference["sha256"] for key, reference in table.items()}
+
+
+def _replaced_references(value: Any, replace: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return JSON values with all references of data files replaced."""
     if isinstance(value, list):
-        return [_without_places(item) for item in value]
+        return [_replaced_references(item, replace) for item in value]
     if not isinstance(value, dict):
         return value
     if "$file" in value or "$stored" in value:
-        return {key: reference["sha256"] for key, reference in value.items()}
-    return {key: _without_places(item) for key, item in value.items()}
+        return replace(value)
+    return {key: _replaced_references(item, replace) for key, item in value.items()}
 
 
 def _known_to(name: str, environment: Any, instance: Any) -> Any:

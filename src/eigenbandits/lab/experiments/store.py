@@ -22,13 +22,7 @@ RESULTS, TIMING, SETTINGS = "results.parquet", "timing.parquet", "experiment.jso
 
 
 class Store:
-    """A folder of results.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; created when something is first written.
-    """
+    """A folder of results, created when something is first written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -121,13 +115,7 @@ class Store:
         return found.hexdigest()
 
     def assemble(self, rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bytes], list[str]]:
-        """Return the tables of all cells as bytes, or the damaged cells.
-
-        Parameters
-        ----------
-        rows : sequence of mapping
-            For each cell its experiment, policy, environment, seed and hash, in the order of the table.
-        """
+        """Return the tables of all cells as bytes, or the damaged cells; `rows` holds the labels and hash of each."""
         import pyarrow as pa
 
         tables: list[pa.Table] = []

@@ -1,4 +1,4 @@
-"""The figures of an experiment: each gives its data as a `Plot`, or the reason why there is nothing to show."""
+"""The figures of an experiment: each returns its data as a `Plot`, or the reason why there is nothing to show."""
 
 from __future__ import annotations
 
@@ -23,22 +23,14 @@ _BANDS = {STANDARD_ERROR: "mean ± standard error", "bootstrap": "mean, 95 % boo
 
 
 class ExperimentFigure(ABC):
-    """One figure of an experiment.
-
-    Attributes
-    ----------
-    name : str
-        The name of its file.
-    description : str
-        A sentence for the report.
-    """
+    """One figure of an experiment; `name` is that of its file, `description` a sentence for the report."""
 
     name: str
     description: str
 
     @abstractmethod
     def skip(self, results: Results) -> str | None:
-        """Return why the results have nothing to show here, or None if they have."""
+        """Return why there is nothing to show, or None if there is."""
 
     @abstractmethod
     def plot(self, results: Results, bands: str = STANDARD_ERROR) -> Plot:
@@ -56,7 +48,7 @@ class OverRounds(ExperimentFigure):
     columns : sequence of str
         The columns of the table.
     labels : sequence of str
-        What their vertical axes say.
+        The labels of their vertical axes.
     scale : float
         A factor on the values.
     log : bool
@@ -174,15 +166,7 @@ class Cost(ExperimentFigure):
 
 @dataclass(frozen=True)
 class Grid(ExperimentFigure):
-    """Small multiples: one setting of the environments down, another across, such as d × m.
-
-    Parameters
-    ----------
-    rows, columns : str
-        Two settings of the environments.
-    column : str
-        What is drawn over rounds.
-    """
+    """Small multiples of a column over rounds: one setting of the environments down, another across, such as d × m."""
 
     rows: str = "dim"
     columns: str = "rank"
@@ -298,7 +282,7 @@ def plots(results: Results, bands: str = STANDARD_ERROR) -> dict[str, Plot]:
 def write_regret(results: Results, folder: Path, titles: Mapping[str, str] | None = None) -> Path:
     """Write the regret figure with bootstrap bands as regret.png, and return its path.
 
-    `titles` are words for environments, to be shown instead of their names.
+    `titles` are shown instead of the names of environments.
     """
     path = folder / "regret.png"
     plot = REGRET.plot(results, "bootstrap")

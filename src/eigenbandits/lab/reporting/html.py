@@ -136,7 +136,7 @@ def _sentence(results: Results, metric: str, order: Any, final: Array, pairs: li
     word = "lowest" if metric == "regret" else "highest"
     start = f"{names[0]} has the {word} mean final {metric}, {_number(float(final[order[0]].mean()))}."
     if len(results.seeds) < 2:
-        return f"{start} With one seed nothing can be said about chance; run more seeds."
+        return f"{start} With one seed chance cannot be ruled out; run more seeds."
     if len(names) == 1:
         return start
     same = [results.policies[p] for p in order[1:] if np.array_equal(final[p], final[order[0]])]

@@ -17,7 +17,7 @@ Values = Sequence[float] | Array
 class Line:
     """A line in the style of its name, with a band from `low` to `high` if they are given.
 
-    It has some eight markers, or one at each point (``markers="all"``); a `thin` line has none and is dotted, for a
+    It has about eight markers, or one at each point (``markers="all"``); a `thin` line has none and is dotted, for a
     second quantity in the same color.
     """
 
@@ -111,22 +111,10 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A whole figure as data.
+    """A whole figure as data: panels row by row, each of so many inches, below a caption that says what is shown.
 
-    Attributes
-    ----------
-    panels : sequence of Panel
-        Row by row.
-    columns : int
-        Panels in a row.
-    caption : str
-        What is shown, above the panels.
-    names : sequence of str
-        All names that have a style, in order, so that a name looks the same in every figure that has the same ones.
-    legend : sequence of str
-        The names in the legend below the panels.
-    width, height : float
-        Inches of one panel.
+    `names` are all that have a style, in order, so that a name looks the same in every figure that has the same ones;
+    `legend` has those in the legend below the panels.
     """
 
     panels: Sequence[Panel]

@@ -42,15 +42,7 @@ _LEGEND_CHARACTERS = 40
 
 
 def canvas(rows: int = 1, columns: int = 1, *, width: float = 4.0, height: float = 3.0) -> tuple[Figure, list[Axes]]:
-    """Return an empty matplotlib figure and its axes row by row, made without global state.
-
-    Parameters
-    ----------
-    rows, columns : int
-        Panels.
-    width, height : float
-        Inches of one panel.
-    """
+    """Return an empty matplotlib figure and its axes row by row, made without global state; sizes are in inches."""
     need("plot", "matplotlib", what="Drawing a figure")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -106,13 +98,13 @@ def encode(made: Figure, form: str) -> bytes:
     return content.getvalue()
 
 
-def save(plots: Mapping[str, Plot], folder: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write plots to a folder in several formats and return the paths."""
+def save(plots: Mapping[str, Plot], folder: Path) -> list[Path]:
+    """Write plots to a folder in all formats and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, plot in plots.items():
         made = draw(plot)
-        for form in formats:
+        for form in FORMATS:
             paths.append(folder / f"{name}.{form}")
             write_whole(paths[-1], encode(made, form))
     return paths

@@ -20,15 +20,7 @@ BANDS = ("standard error", "bootstrap")
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over seeds with its confidence interval.
-
-    Attributes
-    ----------
-    mean, low, high : float
-        The mean, and Student's interval around it; its ends are NaN for a single seed.
-    count : int
-        The number of seeds.
-    """
+    """A mean over `count` seeds with Student's confidence interval, whose ends are NaN for a single seed."""
 
     mean: float
     low: float
@@ -40,16 +32,7 @@ class Mean:
 class Comparison:
     """Two policies on the same seeds of one environment.
 
-    Attributes
-    ----------
-    environment, first, second : str
-        The environment and the two policies.
-    difference : Mean
-        The mean of first − second over seeds, with its confidence interval.
-    p : float
-        The p-value of the test.
-    corrected : float
-        The same after Holm's correction for all comparisons.
+    `difference` is the mean of first − second; `corrected` is the p-value after Holm's correction for all comparisons.
     """
 
     environment: str
@@ -78,12 +61,8 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Mean:
 def band(runs: Array, kind: str) -> tuple[Array, Array]:
     """Return the lower and the upper end of a band around the mean of runs (seeds, n).
 
-    Parameters
-    ----------
-    runs : ndarray of shape (seeds, n)
-        One row for each seed.
-    kind : {"standard error", "bootstrap"}
-        The mean ± its standard error, or the 95 % percentile bootstrap over seeds.
+    `kind` is "standard error", for the mean ± its standard error, or "bootstrap", the 95 % percentile bootstrap over
+    seeds.
     """
     if one_of(kind, "band", BANDS) == "bootstrap":
         return bootstrap_band(runs, resamples=2000)
@@ -139,16 +118,8 @@ def compare(
 ) -> list[Comparison]:
     """Compare every two policies on every environment, seed by seed, and correct for the number of comparisons.
 
-    Parameters
-    ----------
-    final : ndarray of shape (policies, environments, seeds)
-        What is compared, such as the final regret.
-    policies, environments : sequence of str
-        Their labels.
-    test : {"t", "wilcoxon"}
-        The paired test.
-    level : float
-        The level of each interval.
+    `final` (policies, environments, seeds) is what is compared, such as the final regret; `test` is "t" or "wilcoxon",
+    and `level` that of each interval.
     """
     found = [
         (place, first, second, final[first, e], final[second, e])

@@ -44,7 +44,7 @@ class Style:
     marker: str
 
     def line_options(self, points: int, start: int = 0) -> dict[str, Any]:
-        """Return the keywords of ``Axes.plot`` for a line of `points` points, with some eight markers along it.
+        """Return the keywords of ``Axes.plot`` for a line of `points` points, with about eight markers along it.
 
         `start` shifts the markers, so that lines on top of each other stay visible.
         """

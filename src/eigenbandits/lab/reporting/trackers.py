@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from importlib import import_module
 from os import PathLike
@@ -13,32 +11,23 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.extras import need
-from eigenbandits.files import write_whole
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.tables import write_csv
 
 _CURVES = ("regret", "reward", "accuracy", "rank", "projection_error")
 
 
 def write_csv_of_rounds(results: Results, path: str | PathLike[str]) -> Path:
-    """Write every recorded round as one row: experiment, policy, environment, seed, round, and a column for each curve.
-
-    Parameters
-    ----------
-    results
-        What `Experiment.run` returned.
-    path
-        The file.
-    """
+    """Write each recorded round as a row: experiment, policy, environment, seed, round, and a column for each curve."""
     shown = [column for column in _CURVES if results.has(column)]
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["experiment", "policy", "environment", "seed", "round", *shown])
+    rows = []
     for policy, environment, place, seed in _runs(results):
+        run = {"experiment": results.name, "policy": policy, "environment": environment, "seed": seed}
         curves = {c: results.curve(c, policy, environment) for c in shown if results.has(c, environment)}
         for at, round_ in enumerate(next(iter(curves.values())).rounds):
-            values = [_plain(curves[c].values[place, at]) if c in curves else "" for c in shown]
-            table.writerow([results.name, policy, environment, seed, int(round_), *values])
-    write_whole(path, text.getvalue().encode())
+            values = {c: _plain(curves[c].values[place, at]) if c in curves else "" for c in shown}
+            rows.append(run | {"round": int(round_)} | values)
+    write_csv(path, rows)
     return Path(path)
 
 

@@ -27,13 +27,7 @@ _LARGE_MEAN = 0.1
 
 
 class TrueErrorPCA(PCA):
-    """PCA whose bound on ‖P̂ − P‖₂ is the true one, measured against the true subspace at every refresh.
-
-    Parameters
-    ----------
-    truth
-        (d, m) orthonormal basis of the true subspace.
-    """
+    """PCA whose bound on ‖P̂ − P‖₂ is the true one, measured against a basis (d, m) of the truth at each refresh."""
 
     def __init__(self, truth: Array) -> None:
         super().__init__(rank=truth.shape[1])
@@ -46,13 +40,7 @@ class TrueErrorPCA(PCA):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Informed(Algorithm):
-    """Base of the policies here: `reveal` composes the policy again once the problem is known.
-
-    Parameters
-    ----------
-    noise, seed
-        As for `PSLB`.
-    """
+    """Base of the policies here: `reveal` composes the policy again once the problem is known."""
 
     noise: float
     instance: Instance | None = field(init=False, default=None)
@@ -73,15 +61,10 @@ class _Informed(Algorithm):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class InformedPSLB(_Informed):
-    """The paper's PSLB with the inputs it asks for: the true rank, the true projection error and the norm of θ*.
+    """The paper's PSLB with its inputs: the true rank, the true projection error and the norm of θ*.
 
     A large common mean of the actions is subtracted. Where an environment has no known subspace (`Digits`), θ* itself
     spans it: m = 1.
-
-    Parameters
-    ----------
-    noise, seed
-        As for `PSLB`.
     """
 
     def parts_for(self, instance: Instance) -> Parts:
@@ -100,13 +83,7 @@ class InformedPSLB(_Informed):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class InformedCertified(_Informed):
-    """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* and its intercept as S.
-
-    Parameters
-    ----------
-    noise, seed
-        As for `EigenUCB`.
-    """
+    """`EigenUCB(certified=True)` with what its proof needs: the noise, and the norm of θ* and its intercept as S."""
 
     def parts_for(self, instance: Instance) -> Parts:
         """Read the bound from the instance."""
@@ -122,13 +99,8 @@ class InformedCertified(_Informed):
 class InformedBayes(_Informed):
     """Gaussian regression on the true subspace with the true size of θ*, the true noise and the true mean reward.
 
-    What is left to learn are the m numbers of θ*, in the only directions that matter: no linear policy can be given
-    more. It is optimistic by one posterior standard deviation.
-
-    Parameters
-    ----------
-    noise, seed
-        As for `PSLB`; the noise is read from the instance instead.
+    Only the m numbers of θ* are left to learn, in the only directions that matter: no linear policy can be given more.
+    It is optimistic by one posterior standard deviation. The noise is read from the instance.
     """
 
     def parts_for(self, instance: Instance) -> Parts:
@@ -154,11 +126,6 @@ class RidgeOFUL(_Informed):
 
     This is the ridge of a Gaussian prior that gives each coordinate of θ* the variance S²/d. It lowers OFUL's regret
     several times when d is large.
-
-    Parameters
-    ----------
-    noise, seed
-        As for `OFUL`.
     """
 
     def parts_for(self, instance: Instance) -> Parts:

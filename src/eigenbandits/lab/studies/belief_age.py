@@ -14,24 +14,18 @@ from eigenbandits.inputs import one_of, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.policy import Decision, Policy, files
 
 RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 
 
-class Aged:
+class DelayedPolicy:
     """A learner that takes in every round, and a decider whose copy of it is as old as the last publication.
 
-    Parameters
-    ----------
-    algorithm : {"EigenUCB", "EigenTS"}
-        What both of them are.
-    every : int
-        Rounds between two publications; 0 chooses by the newest belief, as the single-process service does. The first
-        belief is published after the first round, as in the service.
-    seed : int, optional
-        Seed of the policy.
+    `every` is the number of rounds between two publications; 0 chooses by the newest belief, as the single-process
+    service does. The first belief is published after the first round, as in the service.
     """
 
     def __init__(self, algorithm: str = "EigenUCB", every: int = 0, seed: int | None = None) -> None:
@@ -74,15 +68,10 @@ def experiment(
 ) -> Experiment:
     """Return the experiment whose results `table` reads.
 
-    Parameters
-    ----------
-    rate
-        Decisions per second, which turns ages into rounds.
-    ages
-        Seconds between two publications.
+    `ages` are the seconds between two publications; `rate`, in decisions per second, turns them into rounds.
     """
     policies = {
-        f"{name}, {age:g} s": {"kind": f"{__name__}:Aged", "algorithm": name, "every": round(rate * age)}
+        f"{name}, {age:g} s": entry(DelayedPolicy, algorithm=name, every=round(rate * age))
         for name in RULES
         for age in dict.fromkeys(ages)
     }

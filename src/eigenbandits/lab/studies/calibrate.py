@@ -31,7 +31,7 @@ Measure = Callable[[range], Mapping[str, float]]
 
 def regret(seeds: range) -> dict[str, float]:
     """Return the flagship's regret on the paper's model, the weakest direction, rare clicks and the digits."""
-    worlds = {
+    environments = {
         "paper's model": LowRank(100, 4, 10),
         "θ* on the weakest": LowRank(100, 4, 10, theta="weakest", spread=10.0),
         "no subspace": LowRank(100, 100, 10),
@@ -39,16 +39,16 @@ def regret(seeds: range) -> dict[str, float]:
         "digits": Digits(),
         "digits, ReLU": Digits(relu=True),
     }
-    results = _run(Experiment("calibrate", {"EigenUCB": EigenUCB()}, worlds, list(seeds), 1500, Record(points=1)))
+    results = _run(Experiment("calibrate", {"EigenUCB": EigenUCB()}, environments, list(seeds), 1500, Record(points=1)))
     found = results.final("regret").mean(axis=-1)[0]
     return dict(zip(results.environments, found.tolist(), strict=True))
 
 
 def drifting(seeds: range) -> dict[str, float]:
-    """Return the regret of memory="auto" as a multiple of that of no memory, in worlds that change and in some not."""
+    """Return the regret of memory="auto" as a multiple of that of no memory, with and without changes."""
     policies = {"none": EigenUCB(), "auto": EigenUCB(memory="auto")}
-    worlds = drift.environments(drift.ROUNDS)
-    results = _run(Experiment("calibrate", policies, worlds, list(seeds), drift.ROUNDS, Record(points=1)))
+    environments = drift.environments(drift.ROUNDS)
+    results = _run(Experiment("calibrate", policies, environments, list(seeds), drift.ROUNDS, Record(points=1)))
     none, auto = results.final("regret").mean(axis=-1)
     return dict(zip(results.environments, (auto / none).tolist(), strict=True))
 
@@ -187,17 +187,7 @@ def _best(values: np.ndarray, costs: np.ndarray, budget: float) -> float:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant that was chosen by looking.
-
-    Attributes
-    ----------
-    module, name
-        Where it is.
-    values
-        What to try by default.
-    measure
-        What it was chosen by.
-    """
+    """A calibrated constant: where it is, what to try by default, and the measurement that it was chosen by."""
 
     module: str
     name: str
@@ -248,17 +238,7 @@ CONSTANTS = {
 
 
 def table(name: str, values: Sequence[float], seeds: range) -> str:
-    """Return what was measured with each value of a constant, as text.
-
-    Parameters
-    ----------
-    name
-        A key of `CONSTANTS`.
-    values
-        What to try; its own defaults if there are none.
-    seeds
-        The seeds.
-    """
+    """Return what was measured with each value of one of `CONSTANTS`, by default its own, as text."""
     if name not in CONSTANTS:
         raise unknown("constant", name, CONSTANTS)
     constant = CONSTANTS[name]

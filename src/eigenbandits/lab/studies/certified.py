@@ -16,20 +16,16 @@ from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.lab.studies.coverage import verdict
+from eigenbandits.lab.studies.coverage import departures, verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision
 from eigenbandits.subspace.error import subspace_distance
 
-# Where decision sets come from:
-# drawn       as the environment draws them, whatever happened;
-# withdrawn   standing actions, of which the chosen one sells out when its reward was better than expected;
-# neighbors   half of each action is the current estimate;
-# adversary   half of each action is the current error of the estimate, which only someone who knows θ* can offer.
+# Where decision sets come from; see the legend. Only someone who knows θ* can be the adversary.
 SETS = ("drawn", "withdrawn", "neighbors", "adversary")
-# What is compared with the truth: ρ, the set from the whole space, that from the subspace with its true ε and with the
-# estimated one, and the latter only in rounds in which it decides.
+# What is compared with the truth; see the legend.
 MEASURED = ("rho", "whole", "subspace, true ε", "subspace, estimated ε", "subspace, deciding")
 # With the estimated ε nothing is proved.
 ASSUMED = ("subspace, estimated ε", "subspace, deciding")
@@ -45,13 +41,7 @@ neighbors: half of each action is the current estimate. adversary: half of it is
 
 @dataclass(frozen=True)
 class AdaptiveSets(LowRank):
-    """`LowRank` whose decision sets may depend on what has happened.
-
-    Parameters
-    ----------
-    sets : {"drawn", "withdrawn", "neighbors", "adversary"}
-        Where decision sets come from.
-    """
+    """`LowRank` whose decision sets may depend on what has happened; `sets` is one of `SETS`."""
 
     sets: str = "drawn"
 
@@ -68,12 +58,8 @@ class AdaptiveSets(LowRank):
 class AdaptiveInstance(WrappedInstance):
     """One drawn problem of `AdaptiveSets`.
 
-    Attributes
-    ----------
-    estimate : ndarray of shape (d,), or None
-        The policy's current estimate, which the policy sets.
-    sold_out : int or None
-        The row that the policy's last reward sold out.
+    The monitor sets `estimate` (d,), the policy's current estimate, and `sold_out`, the row that the last reward sold
+    out.
     """
 
     def __init__(self, sets: str, model: LowRankInstance) -> None:
@@ -111,15 +97,7 @@ class AdaptiveInstance(WrappedInstance):
 
 
 class CertifiedMonitor:
-    """A policy on a certified set that knows the truth and compares it with the set in every round.
-
-    Parameters
-    ----------
-    delta : float
-        δ.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """A policy on a certified set that knows the truth and compares it with the set in every round."""
 
     def __init__(self, delta: float = 0.05, seed: int | None = None) -> None:
         self.delta = probability(delta, "delta")
@@ -183,7 +161,7 @@ def experiment(
     CertifiedMonitor(delta)  # refuses a bad δ
     return Experiment(
         name="coverage-certified",
-        policies={"certified": {"kind": f"{CertifiedMonitor.__module__}:CertifiedMonitor", "delta": delta}},
+        policies={"certified": entry(CertifiedMonitor, delta=delta)},
         environments={sets: AdaptiveSets(**asdict(environment), sets=sets) for sets in SETS},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
@@ -195,27 +173,16 @@ def experiment(
 def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     """Return one row for each kind of decision sets and each of `MEASURED`: how often the truth left the set.
 
-    `limit` is what is allowed plus three standard errors of a share of that size. With the estimated ε nothing is
-    proved, and nothing is promised.
+    With the estimated ε nothing is proved, and nothing is promised.
     """
-    count = len(results.seeds)
-    limit = delta + 3.0 * math.sqrt(delta * (1.0 - delta) / count)
     rows = []
     for e, sets in enumerate(results.environments):
         for name in MEASURED:
             nearest = results.final(f"nearest:{name}")[0, e]
-            left = int(np.count_nonzero(nearest > 1.0))
-            proved = name not in ASSUMED
             rows.append(
-                {
-                    "sets": sets,
-                    "set": name,
-                    "runs": count,
-                    "left": left,
-                    "share": left / count,
-                    "allowed": delta if proved else None,
-                    "limit": limit if proved else None,
-                    "holds": left / count <= limit if proved else None,
+                {"sets": sets, "set": name}
+                | departures(nearest, None if name in ASSUMED else delta)
+                | {
                     "nearest": float(np.median(nearest)),
                     "refuted": float(results.final("refuted")[0, e].mean()),
                     "regret": float(results.final("regret")[0, e].mean()),

@@ -18,8 +18,6 @@ from eigenbandits.lab.reporting.tables import aligned, bootstrap_band, percent, 
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 
 RIDGE_OFUL = "eigenbandits.lab.studies.baselines:RidgeOFUL"
-# Rounds at which curves are recorded.
-_POINTS = 200
 
 
 class MeasuredInstance(WrappedInstance):
@@ -103,16 +101,7 @@ def policies(dim: int) -> dict[str, Mapping[str, Any]]:
 def experiment(
     environment: LowRank, rounds: int, seeds: int, only: Collection[str] = (), first_seed: int = 1000
 ) -> Experiment:
-    """Return the experiment whose results `rows` and `regret_table` read.
-
-    Parameters
-    ----------
-    environment
-        The model.
-    rounds, seeds, first_seed
-        The length of each run, the number of seeds, and the first of them.
-    only
-        The policies to run; all of them if empty.
+    """Return the experiment whose results `rows` and `regret_table` read; `only` names the policies to run, if not all.
 
     Examples
     --------
@@ -123,35 +112,14 @@ def experiment(
     for name in only:
         if name not in known:
             raise unknown("policy", name, known)
-    return measured_experiment(
-        "compare",
-        {name: spec for name, spec in known.items() if not only or name in only},
-        {"model": MeasuredLowRank(**asdict(environment))},
-        rounds,
-        seeds,
-        first_seed,
-        f"EigenUCB and PSLB in its forms compared with every baseline on {environment.name}.",
-    )
-
-
-def measured_experiment(
-    name: str,
-    compared: Mapping[str, Any],
-    environments: Mapping[str, Any],
-    rounds: int,
-    seeds: int,
-    first_seed: int,
-    description: str,
-) -> Experiment:
-    """Return an experiment on measured environments; see `experiment`."""
     return Experiment(
-        name=name,
-        policies=compared,
-        environments=environments,
+        name="compare",
+        policies={name: spec for name, spec in known.items() if not only or name in only},
+        environments={"model": MeasuredLowRank(**asdict(environment))},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
-        record=Record(points=_POINTS, accuracy=0),
-        description=description,
+        record=Record(accuracy=0),
+        description=f"EigenUCB and PSLB in its forms compared with every baseline on {environment.name}.",
     )
 
 

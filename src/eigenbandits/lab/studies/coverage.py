@@ -19,6 +19,7 @@ from eigenbandits.inputs import Array, one_of, probability
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
@@ -64,18 +65,9 @@ class Bound(NamedTuple):
 class CoverageMonitor:
     """A policy that knows the truth and compares it in every round with the confidence sets of a PSLB.
 
-    Parameters
-    ----------
-    choices : {"PSLB", "OFUL", "Random"}
-        Which policy makes the choices.
-    delta : float
-        δ.
-    refresh : {"lazy", "every-round"}
-        How often the subspace is recomputed.
-    rank : {"true", "auto"}
-        "true": the sets use the true rank, as the theorems assume; "auto": the rank found in the spectrum.
-    seed : int, optional
-        Seed of the policies.
+    `choices`, one of `CHOOSERS`, is the policy that chooses. `refresh`, "lazy" or "every-round", is how often the
+    subspace is recomputed. With `rank` "true" the sets use the true rank, as the theorems assume; with "auto" the rank
+    found in the spectrum.
     """
 
     def __init__(
@@ -222,7 +214,7 @@ def experiment(
     CoverageMonitor(**settings)  # type: ignore[arg-type]  # refuses bad settings
     return Experiment(
         name="coverage",
-        policies={choices: {"kind": f"{CoverageMonitor.__module__}:CoverageMonitor"} | settings},
+        policies={choices: entry(CoverageMonitor, **settings)},
         environments={environment.name: environment},
         seeds=seeds,
         rounds=rounds,
@@ -234,8 +226,6 @@ def experiment(
 def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     """Return one row for each set: how often the truth left it, what the theorem allows, and how loose it is.
 
-    `limit` is what is allowed plus three standard errors of a share of that size.
-
     Examples
     --------
     >>> import tempfile
@@ -245,29 +235,33 @@ def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
     >>> rows[0]["set"], rows[0]["radius"], rows[0]["left"]
     ('C_d', 'logdet', 0)
     """
-    count = len(results.seeds)
     measured = (Bound.from_column(column) for column in results.columns if column.startswith("nearest:"))
     rows = []
     for bound in sorted(measured, key=_order):
         nearest = results.final(bound.column("nearest"))[0, 0]
-        left = int(np.count_nonzero(nearest > 1.0))
-        allowed = min(1.0, ALLOWED[bound.set] * delta)
         loose = float(np.median(results.final(bound.column("looseness"))[0, 0]))
-        limit = allowed + 3.0 * _root(allowed * (1.0 - allowed) / count)
         rows.append(
             bound._asdict()
-            | {
-                "runs": count,
-                "left": left,
-                "share": left / count,
-                "allowed": allowed,
-                "limit": limit,
-                "holds": left / count <= limit,
-                "bound_over_truth": loose if math.isfinite(loose) else None,
-                "nearest": float(nearest.max()),
-            }
+            | departures(nearest, min(1.0, ALLOWED[bound.set] * delta))
+            | {"bound_over_truth": loose if math.isfinite(loose) else None, "nearest": float(nearest.max())}
         )
     return rows
+
+
+def departures(nearest: Array, allowed: float | None) -> dict[str, Any]:
+    """Return in how many runs the truth left a set, and whether that is more often than allowed, if anything is.
+
+    Parameters
+    ----------
+    nearest
+        The largest truth/bound of each run: above 1, the truth has left the set.
+    allowed
+        The share of runs that is allowed. `limit` is three standard errors of a share of that size above it.
+    """
+    count, left = len(nearest), int(np.count_nonzero(nearest > 1.0))
+    limit = None if allowed is None else allowed + 3.0 * math.sqrt(allowed * (1.0 - allowed) / count)
+    holds = None if limit is None else left / count <= limit
+    return {"runs": count, "left": left, "share": left / count, "allowed": allowed, "limit": limit, "holds": holds}
 
 
 def exceeded(results: Results, safety: float) -> float:
@@ -300,7 +294,7 @@ def report(environment: LowRank, delta: float, results: Results, rows: Sequence[
 
 
 def verdict(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """Say which sets the truth left too often; `names` are the fields that name a row."""
+    """Return a sentence on the sets that the truth left too often; `names` are the fields that name a row."""
     bad = [
         " ".join(filter(None, (*(str(row[name]) for name in names), "anytime" if row.get("anytime") else "")))
         for row in rows
@@ -347,7 +341,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _below_one(environment: LowRank, delta: float, results: Results) -> str:
-    """Say when ε falls below 1, so that a bound that never says anything is not mistaken for a good one."""
+    """Return when ε falls below 1, so that a bound that never does is not mistaken for a good one."""
     structure = environment.instance(0).structure
     sentences = []
     for source in ("estimated",) if structure is None else ("theorem", "estimated"):

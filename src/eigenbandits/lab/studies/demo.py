@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.studies.compare import RIDGE_OFUL, MeasuredDigits, MeasuredLowRank, measured_experiment
+from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.studies.compare import RIDGE_OFUL, MeasuredDigits, MeasuredLowRank
 
 ROUNDS = 2000
 SEEDS = 6
@@ -37,8 +38,15 @@ COLUMNS = (
 def experiment(rounds: int = ROUNDS, seeds: int = SEEDS, *, images: bool = True) -> Experiment:
     """Return the demo's experiment; `images` needs scikit-learn."""
     environments = {name: made for name, made in ENVIRONMENTS.items() if images or made is not IMAGES}
-    description = "EigenUCB with nothing set compared with the paper's PSLB and strong baselines."
-    return measured_experiment("demo", POLICIES, environments, rounds, seeds, FIRST_SEED, description)
+    return Experiment(
+        name="demo",
+        policies=POLICIES,
+        environments=environments,
+        seeds=range(FIRST_SEED, FIRST_SEED + seeds),
+        rounds=rounds,
+        record=Record(accuracy=0),
+        description="EigenUCB with nothing set compared with the paper's PSLB and strong baselines.",
+    )
 
 
 def images_setting(rounds: int, seeds: int) -> str:
@@ -51,7 +59,7 @@ def images_setting(rounds: int, seeds: int) -> str:
 
 
 def images_meaning(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say in a few sentences what the rows of `compare.rows` mean on images, whoever won."""
+    """Explain in a few sentences the rows of `compare.rows` on images, whichever policy won."""
     mistakes = {row["policy"]: row["regret"] for row in rows}
     return (
         f"EigenUCB, with nothing set, made {mistakes[FLAGSHIP]:.1f} mistakes; the paper's PSLB, which knows that one "
@@ -72,7 +80,7 @@ def setting(rounds: int, seeds: int) -> str:
 
 
 def meaning(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say in one sentence what the rows of `compare.rows` mean on the model, whoever won."""
+    """Explain in one sentence the rows of `compare.rows` on the model, whichever policy won."""
     regret = {row["policy"]: row["regret"] for row in rows}
     own = next(row for row in rows if row["policy"] == FLAGSHIP)
     rival = min((name for name in regret if name not in (FLAGSHIP, PAPER)), key=lambda name: float(regret[name]))

@@ -1,4 +1,4 @@
-"""Worlds that change: labels permuted, tastes reversed, a slow rotation, and none; fixed half-lives and "auto"."""
+"""Changing environments: labels permuted, tastes reversed, a slow rotation; fixed half-lives and "auto"."""
 
 from __future__ import annotations
 
@@ -32,12 +32,8 @@ Change = Literal["none", "reversal", "rotation"]
 class DriftingTaste(WrappedEnvironment):
     """The paper's model (rank 4 of 100 dimensions, 10 actions) with a θ that changes within the subspace.
 
-    Parameters
-    ----------
-    change : {"none", "reversal", "rotation"}
-        Nothing; θ becomes −θ halfway; or θ turns once around the circle through another direction of the subspace.
-    rounds : int
-        How long the run lasts.
+    With "reversal" θ becomes −θ halfway; with "rotation" it turns once around the circle through another direction of
+    the subspace; with "none" nothing changes.
     """
 
     change: Change
@@ -73,17 +69,7 @@ class DriftingTaste(WrappedEnvironment):
 
 @dataclass(frozen=True)
 class PermutedLabels(WrappedEnvironment):
-    """A table of labels in which every label takes the next one's place, halfway or never.
-
-    Parameters
-    ----------
-    table : str
-        A table that scikit-learn ships.
-    permuted : bool
-        Whether the labels change.
-    rounds : int
-        How long the run lasts.
-    """
+    """A table that scikit-learn ships, in which every label takes the next one's place halfway, or never."""
 
     table: str = "wine"
     permuted: bool = True
@@ -107,7 +93,7 @@ class PermutedLabels(WrappedEnvironment):
 
 
 def environments(rounds: int) -> dict[str, Any]:
-    """Return the worlds, by label."""
+    """Return the environments, by label."""
     return {
         "labels permuted halfway": PermutedLabels(rounds=rounds),
         "tastes reversed halfway": DriftingTaste("reversal", rounds),
@@ -127,12 +113,12 @@ def experiment(seeds: int, rounds: int, first_seed: int) -> Experiment:
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=min(rounds, 100), diagnostics=False, accuracy=0),
-        description='EigenUCB with fixed half-lives and memory="auto" in worlds that change and in one that does not.',
+        description='EigenUCB with fixed half-lives and memory="auto" with and without changes.',
     )
 
 
 def table(results: Results) -> str:
-    """Return regret as text: worlds in rows, half-lives in columns, ± standard errors over seeds."""
+    """Return regret as text: environments in rows, half-lives in columns, ± standard errors over seeds."""
     final = results.final("regret")
     cells = [
         [label, *(mean_with_error(final[p, e], 0) for p in range(len(results.policies)))]

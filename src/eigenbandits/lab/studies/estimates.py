@@ -12,6 +12,7 @@ from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.streams import DependentSets
 from eigenbandits.policy.centering import Centering
@@ -60,16 +61,8 @@ def environments() -> dict[str, DependentSets]:
 class EstimateMonitor:
     """A policy that always chooses the first action, and compares estimates from all vectors with the truth.
 
-    Parameters
-    ----------
-    rank : int
-        The true rank, with which projection errors are estimated.
-    center : {"none", "mean"}
-        Whether the actions are centered.
-    moments : sequence of int
-        The rounds after which the rules are applied.
-    seed : int, optional
-        Seed of the shuffles.
+    Projection errors are estimated with the true `rank`. The rules are applied after the rounds `moments`; the seed is
+    that of the shuffles.
     """
 
     def __init__(
@@ -167,10 +160,9 @@ def parallel_analysis(vectors: Array, spectrum: Array, rng: np.random.Generator)
 
 def experiment(seeds: int = 20, first_seed: int = 0) -> Experiment:
     """Return the experiment whose results the tables read."""
-    monitor = f"{EstimateMonitor.__module__}:EstimateMonitor"
     return Experiment(
         name="estimates",
-        policies={"estimates": {"kind": monitor, "rank": "$rank", "center": "$center"}},
+        policies={"estimates": entry(EstimateMonitor, rank="$rank", center="$center")},
         environments=environments(),
         seeds=range(first_seed, first_seed + seeds),
         rounds=MOMENTS[-1],

@@ -14,17 +14,13 @@ from eigenbandits.inputs import Array, one_of, probability, share
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
+from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.wrappers.guarded import Guarded
 
-# How a run starts:
-# plain       a fresh EigenUCB with a baseline that takes the action of median value;
-# best        the baseline takes the best action, so that all exploration loses;
-# poisoned    the policy has learned POISON rewards of the opposite sign before it is guarded;
-# contrary    the policy always wants the worst action;
-# adversary   half of each action is the current error of the guard's estimate, which takes someone who knows θ*;
-# no guard    as plain, but without a guard.
+# How a run starts; see the legend. Only someone who knows θ* can be the adversary.
 STARTS = ("plain", "best", "poisoned", "contrary", "adversary", "no guard")
 POISON = 200
 # Expected rewards are INTERCEPT ± √2 · SPREAD at most, so that none is negative.
@@ -38,7 +34,7 @@ broken: runs in any round of which the expected reward so far was below a share 
 kept: rounds in which the guard kept to the baseline against the policy. late: regret after round {SETTLED:,}.
 plain: EigenUCB with a baseline that takes the median action. best: the baseline takes the best one. poisoned: the
 policy has learned {POISON} rewards of the opposite sign before. contrary: the policy always wants the worst action.
-adversary: half of each action is the current error of the guard's estimate."""
+adversary: half of each action is the current error of the guard's estimate. no guard: as plain, without a guard."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +46,16 @@ class PositiveRewards(LowRank):
         return PositiveInstance(super().instance(seed))
 
 
-class PositiveInstance:
-    """One drawn problem of `PositiveRewards`.
+class PositiveInstance(WrappedInstance):
+    """One drawn problem of `PositiveRewards`: θ* (d + 1,) has the intercept last.
 
-    Attributes
-    ----------
-    theta : ndarray of shape (d + 1,)
-        θ*, with the intercept last.
-    estimate : ndarray of shape (d + 1,), or None
-        Where an adversary draws the actions toward the error of an estimate: that estimate.
+    If an `estimate` (d + 1,) is set, actions are drawn toward its current error.
     """
 
     def __init__(self, model: LowRankInstance) -> None:
-        self.model = model
+        super().__init__(model)
         self.theta = np.append(SPREAD * model.theta / np.linalg.norm(model.theta), INTERCEPT)
         self.estimate: Array | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
@@ -82,17 +70,7 @@ class PositiveInstance:
 
 
 class GuardMonitor:
-    """A guarded policy that knows the truth and compares what it earns with what the baseline would.
-
-    Parameters
-    ----------
-    start : {"plain", "best", "poisoned", "contrary", "adversary", "no guard"}
-        How the run starts.
-    alpha, delta : float
-        α and δ.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """A guarded policy that knows the truth and compares what it earns with what the baseline would; see `STARTS`."""
 
     def __init__(self, start: str, alpha: float = 0.1, delta: float = 0.01, seed: int | None = None) -> None:
         self.start = one_of(start, "start", STARTS)
@@ -139,7 +117,7 @@ class GuardMonitor:
             self.instance.estimate = self.policy.bounds.center
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the least that the account ever held, the late regret, and how often the baseline was kept to."""
+        """Return the lowest balance of the account, the late regret, and how often the guard kept to the baseline."""
         kept = self.policy.guard.kept if isinstance(self.policy, Guarded) else 0
         return {"lowest": self.lowest, "late": self.late, "kept": float(kept)}
 
@@ -156,10 +134,9 @@ def experiment(
     if rounds <= SETTLED:
         raise ValueError(f"rounds is {rounds}; expected more than {SETTLED}, after which regret is compared.")
     GuardMonitor("plain", alpha, delta)  # refuses a bad α or δ
-    kind = f"{GuardMonitor.__module__}:GuardMonitor"
     return Experiment(
         name="guarded",
-        policies={start: {"kind": kind, "start": start, "alpha": alpha, "delta": delta} for start in STARTS},
+        policies={start: entry(GuardMonitor, start=start, alpha=alpha, delta=delta) for start in STARTS},
         environments={"positive": PositiveRewards(**asdict(environment))},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

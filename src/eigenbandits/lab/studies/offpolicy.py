@@ -25,6 +25,7 @@ from eigenbandits.inputs import Array, one_of, share
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.offpolicy import Log, estimate
 from eigenbandits.policy import Decision, Policy
@@ -71,17 +72,7 @@ TARGETS: Mapping[str, Callable[[Array], Array]] = {"uniform": _uniform, "tilted"
 
 
 class Logger:
-    """A randomized policy that knows the truth, keeps a log of its decisions, and evaluates the targets from it.
-
-    Parameters
-    ----------
-    policy : str
-        Which of `LOGGERS`.
-    floor : float
-        ε.
-    seed : int, optional
-        Seed of the policy.
-    """
+    """One of `LOGGERS`, which knows the truth, keeps a log of its decisions, and evaluates the targets from it."""
 
     def __init__(self, policy: str, floor: float = 0.1, seed: int | None = None) -> None:
         self.policy = LOGGERS[one_of(policy, "policy", tuple(LOGGERS))](share(floor, "floor"), seed)
@@ -162,7 +153,7 @@ def experiment(
         Logger(name, floor)  # refuses an unknown logger, or a bad floor
     return Experiment(
         name="offpolicy-coverage",
-        policies={name: {"kind": f"{Logger.__module__}:Logger", "policy": name, "floor": floor} for name in loggers},
+        policies={name: entry(Logger, policy=name, floor=floor) for name in loggers},
         environments={str(size): environment(size) for size in arms},
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

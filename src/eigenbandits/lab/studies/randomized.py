@@ -1,4 +1,4 @@
-"""What it costs an optimistic policy to leave some of its choices to chance."""
+"""The cost of leaving some choices of an optimistic policy to chance."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from eigenbandits.inputs import Array, one_of
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.rules import RandomizedOptimism
@@ -32,16 +33,9 @@ POLICIES: Mapping[str, Callable[[int | None], Policy]] = {
 
 
 class Optimist:
-    """An optimistic policy, with or without chance, that adds up what it leaves to chance.
+    """One of the optimistic `POLICIES`, with or without chance, that counts what it leaves to chance.
 
-    Parameters
-    ----------
-    policy : str
-        Which of `POLICIES`.
-    gamma : float, optional
-        γ of `rules.RandomizedOptimism`; None leaves nothing to chance.
-    seed : int, optional
-        Seed of the policy.
+    `gamma` is γ of `rules.RandomizedOptimism`; None leaves nothing to chance.
     """
 
     def __init__(self, policy: str, gamma: float | None = None, seed: int | None = None) -> None:
@@ -76,11 +70,10 @@ def experiment(
     """Return the experiment whose results `summarize` reads."""
     for gamma in gammas:
         RandomizedOptimism(gamma)  # refuses a bad γ
-    kind = f"{Optimist.__module__}:Optimist"
     cells: dict[str, Any] = {}
     for name in policies:
-        cells[name] = {"kind": kind, "policy": name}
-        cells |= {f"{name}, γ = {gamma:g}": {"kind": kind, "policy": name, "gamma": gamma} for gamma in gammas}
+        cells[name] = entry(Optimist, policy=name)
+        cells |= {f"{name}, γ = {gamma:g}": entry(Optimist, policy=name, gamma=gamma) for gamma in gammas}
     return Experiment(
         name="offpolicy-regret",
         policies=cells,

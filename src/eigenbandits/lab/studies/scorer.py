@@ -18,17 +18,18 @@ from eigenbandits.lab.errors import LabError, unknown
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.catalogue import FOLDER
-from eigenbandits.lab.studies.problems.environments import DrawnInstance, FileProblem, orders
+from eigenbandits.lab.studies.problems.environments import FileInstance, FileProblem, orders
 from eigenbandits.policy import Decision
 
 WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""
 # Queries that show the directions of queries, and the largest number, or a quarter, that is kept for the end.
 SHOWN, UNSEEN = 1000, 1000
-PLAYERS = ("scorer", "EigenUCB")
+CHOOSERS = ("scorer", "EigenUCB")
 _TEXTS = "txt_{}.npz"
 
 
@@ -36,15 +37,9 @@ _TEXTS = "txt_{}.npz"
 class AskedTexts(FileProblem):
     """Texts to be given one of K labels, some of which are never asked: features for a correction, and the cosine last.
 
-    Parameters
-    ----------
-    file : path
-        Holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
-    numbers : int
-        Numbers of each action, by `features.Bilinear`.
+    The file is that of `LabeledTexts`; each action has as many `numbers`, by `features.Bilinear`.
     """
 
-    file: str
     numbers: int = 512
     names = ("Q", "C", "y")
 
@@ -67,19 +62,13 @@ class AskedTexts(FileProblem):
         raise TypeError("AskedTexts has rounds only by instance(seed).")
 
 
-class AskedInstance(DrawnInstance):
-    """One split of the texts and one order of those that are asked, again and again.
-
-    Attributes
-    ----------
-    unseen : ndarray of shape (m,)
-        The texts that are never asked, by their numbers.
-    """
+class AskedInstance(FileInstance):
+    """One split of the texts into `unseen`, which are never asked, and `asked`, again and again, each by its number."""
 
     environment: AskedTexts
 
     def __init__(self, environment: AskedTexts, seed: int) -> None:
-        super().__init__(environment, seed)
+        super().__init__(environment, seed, environment.dim)
         self.rng = np.random.default_rng(self.seed)
         order = self.rng.permutation(len(environment.arrays["y"]))
         kept = min(UNSEEN, len(order) // 4)
@@ -102,21 +91,14 @@ class AskedInstance(DrawnInstance):
             yield Round(*self.offered(int(self.asked[place])), 0.0)
 
 
-class ScoredPlayer:
-    """A policy, or the scorer itself, that is shown the queries never asked at the end.
+class ScoredPolicy:
+    """A policy, or the scorer itself, that answers the queries never asked after the last of so many rounds.
 
-    Parameters
-    ----------
-    player : {"scorer", "EigenUCB"}
-        The highest score; or EigenUCB, which starts from the scores.
-    rounds : int
-        After how many rounds the end is.
-    seed : int, optional
-        Seed of the policy.
+    `player` is one of `CHOOSERS`: the highest score, or EigenUCB, which starts from the scores.
     """
 
     def __init__(self, player: str, rounds: int, seed: int | None = None) -> None:
-        self.player, self.rounds = one_of(player, "player", PLAYERS), whole(rounds, "rounds")
+        self.player, self.rounds = one_of(player, "player", CHOOSERS), whole(rounds, "rounds")
         self.policy = EigenUCB(seed=seed)
         self.played = 0
 
@@ -166,35 +148,25 @@ def available_texts(data: str | PathLike[str] | None, wanted: list[str] | None, 
 
 
 def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_seed: int = 1000) -> Experiment:
-    """Return the experiment whose results `Comparison` reads."""
+    """Return the experiment whose results `ScorerComparison` reads."""
     if rounds % WINDOW:
         raise ValueError(f"rounds is {rounds}; expected a multiple of {WINDOW}, the window of the comparison.")
-    kind = f"{ScoredPlayer.__module__}:ScoredPlayer"
     return Experiment(
         name="scorer",
-        policies={player: {"kind": kind, "player": player, "rounds": rounds} for player in PLAYERS},
+        policies={player: entry(ScoredPolicy, player=player, rounds=rounds) for player in CHOOSERS},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,
         record=Record(points=rounds, accuracy=0),
-        description="A policy that starts from a scorer, beside it.",
+        description="A policy that starts from a scorer, compared with it.",
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """One problem's outcome.
+class ScorerComparison:
+    """One problem's outcome: the rounds kept (p,), and for each policy its reward so far (seeds, p).
 
-    Attributes
-    ----------
-    problem : str
-        Its name.
-    rounds : ndarray of shape (p,)
-        The rounds that are kept.
-    rewards : dict of ndarray of shape (seeds, p)
-        The reward so far of each player.
-    unseen : dict of ndarray of shape (seeds,)
-        The share of right answers to the queries never asked.
+    `unseen` is for each policy the share of right answers to the queries never asked (seeds,).
     """
 
     problem: str
@@ -234,18 +206,18 @@ round from which on the mean of all seeds has more right answers in all than the
 never asked, at the end; gain: points above the scorer there, ± standard error."""
 
 
-def compare(results: Results) -> list[Comparison]:
+def compare(results: Results) -> list[ScorerComparison]:
     """Return the outcome of each problem."""
     found = []
     for number, name in enumerate(results.environments):
         curves = {player: results.curve("reward", player, name) for player in results.policies}
         unseen = {player: results.final("unseen")[place, number] for place, player in enumerate(results.policies)}
         rewards = {player: curve.values for player, curve in curves.items()}
-        found.append(Comparison(name, curves["scorer"].rounds, rewards, unseen))
+        found.append(ScorerComparison(name, curves["scorer"].rounds, rewards, unseen))
     return found
 
 
-def report(comparisons: list[Comparison]) -> str:
+def report(comparisons: list[ScorerComparison]) -> str:
     """Return the table, and every window."""
     rows = [one.row(player) for one in comparisons for player in one.rewards if player != "scorer"]
     lines = [aligned(HEADERS, rows), "", LEGEND, "", f"Points above the scorer in each window of {WINDOW} rounds:"]

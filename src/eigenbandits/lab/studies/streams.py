@@ -73,15 +73,7 @@ def sets(kind: StreamKind, environment: LowRank, seed: int, rounds: int) -> Arra
 
 @dataclass(frozen=True)
 class DependentSets(LowRank, WrappedEnvironment):
-    """`LowRank` with decision sets that depend on each other; see `sets`.
-
-    Parameters
-    ----------
-    stream : str
-        How, one of the kinds of `sets`.
-    length : int
-        The number of rounds, after which the stream ends.
-    """
+    """`LowRank` with `length` decision sets that depend on each other, as one of the kinds of `sets` has them."""
 
     stream: StreamKind = "independent"
     length: int = 1000

@@ -16,6 +16,7 @@ from eigenbandits.inputs import Array, whole
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import orders
 from eigenbandits.lab.studies.scorer import SHOWN, AskedInstance
@@ -53,23 +54,15 @@ ENCODERS: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {"rotate
 
 
 @dataclass(frozen=True, eq=False)
-class Embedded:
-    """The texts and labels of an instance as one encoder gives them, and the actions that follow.
-
-    Attributes
-    ----------
-    texts, labels : ndarray
-        Their vectors.
-    features : Bilinear
-        What makes an action of a text and a label.
-    """
+class Embedding:
+    """The texts and labels of an instance as one encoder embeds them, and the features that make actions of both."""
 
     texts: Array
     labels: Array
     features: Bilinear
 
     @classmethod
-    def by(cls, instance: AskedInstance, encoder: str) -> Embedded:
+    def by(cls, instance: AskedInstance, encoder: str) -> Embedding:
         """Return those of one of `ENCODERS`, with directions of its own."""
         arrays, numbers = instance.environment.arrays, instance.environment.numbers
         rng = np.random.default_rng((instance.seed, 2))
@@ -89,16 +82,8 @@ class Embedded:
         )
 
 
-class TranslatedPlayer:
-    """EigenUCB that starts from a scorer and, at the end, is carried over to other encoders.
-
-    Parameters
-    ----------
-    rounds : int
-        After how many rounds the end is.
-    seed : int, optional
-        Seed of the policy.
-    """
+class TranslatedPolicy:
+    """EigenUCB that starts from a scorer and, after the last round, is carried over to other encoders."""
 
     def __init__(self, rounds: int, seed: int | None = None) -> None:
         self.rounds = whole(rounds, "rounds")
@@ -115,7 +100,7 @@ class TranslatedPlayer:
         return self.policy.choose(actions[:, :-1], scores=actions[:, -1])
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Let the policy learn, and keep what a log would."""
+        """Let the policy learn, and keep what a log would contain."""
         self.policy.learn(decision, reward)
         self.log.append((decision.index, reward))
 
@@ -126,13 +111,13 @@ class TranslatedPlayer:
             return dict.fromkeys(["scorer", "before", *names], float("nan"))
         instance = self.instance
         texts, labels = (instance.environment.arrays[name].astype(np.float64) for name in ("Q", "C"))
-        own = Embedded(texts, labels, instance.features)
+        own = Embedding(texts, labels, instance.features)
         found = {"scorer": self._right(own, None), "before": self._right(own, self.policy)}
         rng = np.random.default_rng((instance.seed, 3))
         asked, label = rng.choice(instance.asked, PAIRS), rng.integers(len(own.labels), size=PAIRS)
         old = own.pairs(asked, label)
         for encoder in ENCODERS:
-            other = Embedded.by(instance, encoder)
+            other = Embedding.by(instance, encoder)
             new = other.pairs(asked, label)
             policy = self.policy.clone()
             policy.restore(self.policy.state())
@@ -142,7 +127,7 @@ class TranslatedPlayer:
             found |= {f"{encoder}:{kind}": one for kind, one in zip(kinds, [*numbers, done.loss], strict=True)}
         return found
 
-    def _again(self, embedded: Embedded) -> Policy:
+    def _again(self, embedded: Embedding) -> Policy:
         """Return a fresh policy that has learned from the log, embedded again."""
         instance, policy = self.instance, EigenUCB(seed=self.seed)
         places = islice(orders(len(instance.asked), np.random.default_rng((instance.seed, 1))), len(self.log))
@@ -153,7 +138,7 @@ class TranslatedPlayer:
         policy.learn_many(actions, [reward for _, reward in self.log], scores=scores)
         return policy
 
-    def _right(self, embedded: Embedded, policy: Policy | None) -> float:
+    def _right(self, embedded: Embedding, policy: Policy | None) -> float:
         """Return the share of right answers to the texts never asked, by a policy or by the scores."""
         right = 0
         for text in self.instance.unseen.tolist():
@@ -167,7 +152,7 @@ def experiment(environments: Mapping[str, Any], rounds: int, seeds: int, first_s
     """Return the experiment whose results `report` reads."""
     return Experiment(
         name="translate",
-        policies={"EigenUCB": {"kind": f"{TranslatedPlayer.__module__}:TranslatedPlayer", "rounds": rounds}},
+        policies={"EigenUCB": entry(TranslatedPolicy, rounds=rounds)},
         environments=environments,
         seeds=range(first_seed, first_seed + seeds),
         rounds=rounds,

@@ -31,15 +31,7 @@ class WrappedEnvironment(ABC):
 
 
 class WrappedInstance:
-    """One drawn problem with all attributes of another, except those that are given or that a subclass redefines.
-
-    Parameters
-    ----------
-    model : Instance
-        The other one.
-    **changes
-        The attributes that differ.
-    """
+    """One drawn problem with all attributes of another, except those in `changes` or that a subclass redefines."""
 
     def __init__(self, model: Any, **changes: Any) -> None:
         self.model = model

@@ -14,7 +14,6 @@ from eigenbandits.papers.lale2019.criteria import (
     intersection,
     late_learner,
     magnitudes,
-    main_pslb,
     on_each,
     smaller_gain,
     still_exploring,
@@ -27,10 +26,7 @@ CLAIMS: tuple[Claim, ...] = (
         "section 5",
         "accuracy of the last optimistic model with m = 1 at least 95 %, three datasets",
         "1",
-        on_each(
-            lambda results, data, dim: main_pslb(results, data, dim).accuracy >= 0.95,
-            lambda results, data, dim: percent(main_pslb(results, data, dim).accuracy),
-        ),
+        on_each(lambda pslb, oful: pslb.accuracy >= 0.95, lambda pslb, oful: percent(pslb.accuracy)),
     ),
     Claim(
         "PSLB makes very few mistakes",
@@ -38,10 +34,8 @@ CLAIMS: tuple[Claim, ...] = (
         "at most one round in a hundred, three datasets",
         "1",
         on_each(
-            lambda results, data, dim: main_pslb(results, data, dim).share <= 0.01,
-            lambda results, data, dim: (
-                f"{main_pslb(results, data, dim).mistakes:,.1f} in {main_pslb(results, data, dim).rounds:,} rounds"
-            ),
+            lambda pslb, oful: pslb.share <= 0.01,
+            lambda pslb, oful: f"{pslb.mistakes:,.1f} in {pslb.rounds:,} rounds",
         ),
     ),
     Claim(
@@ -56,30 +50,21 @@ CLAIMS: tuple[Claim, ...] = (
         "section 5, Figure 1",
         "at least half of its first 100 rounds are mistakes, three datasets",
         "1",
-        on_each(
-            lambda results, data, dim: results.oful(data, dim).early >= 50.0,
-            lambda results, data, dim: f"{results.oful(data, dim).early:.0f}",
-        ),
+        on_each(lambda pslb, oful: oful.early >= 50.0, lambda pslb, oful: f"{oful.early:.0f}"),
     ),
     Claim(
         "PSLB learns an accurate model in the first few rounds",
         "section 5, Figure 1",
         "accuracy stays at 90 % or more from round 10 or earlier, three datasets",
         "1",
-        on_each(
-            lambda results, data, dim: main_pslb(results, data, dim).learned <= 10.0,
-            lambda results, data, dim: in_words(main_pslb(results, data, dim).learned),
-        ),
+        on_each(lambda pslb, oful: pslb.learned <= 10.0, lambda pslb, oful: in_words(pslb.learned)),
     ),
     Claim(
         "OFUL needs many more rewards for an accurate model",
         "section 5, Figure 1",
         "the round from which on accuracy stays at 90 % is at least 10 times later, three datasets",
         "1",
-        on_each(
-            ten_times_later,
-            lambda results, data, dim: in_words(results.oful(data, dim).learned),
-        ),
+        on_each(ten_times_later, lambda pslb, oful: in_words(oful.learned)),
     ),
     Claim(
         "At d = 100 the gain over OFUL is smaller than at d = 500 and 1000",
@@ -145,7 +130,7 @@ CLAIMS: tuple[Claim, ...] = (
         still_exploring,
     ),
     Claim(
-        "The projected sets pay only for m = 1, 2 and 4",
+        "The projected sets help only for m = 1, 2 and 4",
         "section D, CIFAR-10, d = 100",
         "PSLB makes fewer mistakes for m = 1, 2, 4 and more for m = 8, 16",
         "5",

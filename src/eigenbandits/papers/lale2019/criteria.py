@@ -25,15 +25,7 @@ class NotRunError(LookupError):
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """What the results say about a claim.
-
-    Attributes
-    ----------
-    verdict : str
-        held, partly, not, or not run.
-    numbers : str
-        The numbers behind it.
-    """
+    """What the results say about a claim: held, partly, not, or not run; and the numbers behind it."""
 
     verdict: str
     numbers: str
@@ -42,13 +34,9 @@ class ClaimResult:
 class ClaimData:
     """The results table read in one of three ways.
 
-    Parameters
-    ----------
-    table : ResultsTable
-        All results.
-    kind : {"linear", "other", "scaled"}
-        Linear layers everywhere; a ReLU layer, and for ImageNet the products of the untouched network; or linear layers
-        with λ = 1 for actions that are scaled to a norm of 1, where everything is from the projected set alone.
+    "linear" has linear layers everywhere; "other" a ReLU layer, and for ImageNet the products of the untouched network;
+    "scaled" linear layers with λ = 1 for actions that are scaled to a norm of 1, where everything is from the projected
+    set alone.
     """
 
     def __init__(self, table: ResultsTable, kind: str = "linear") -> None:
@@ -78,35 +66,25 @@ class ClaimData:
             group = "scaled"
         return self.line(dataset, dim, pslb_label(rank, group))
 
-    def ratio(self, dataset: str, dim: int, rank: int, group: str = "paper") -> float:
+    def ratio(self, dataset: str, dim: int, rank: int) -> float:
         """Return OFUL's mistakes over PSLB's."""
-        return self.oful(dataset, dim).mistakes / max(self.pslb(dataset, dim, rank, group).mistakes, _LEAST)
+        return self.oful(dataset, dim).mistakes / max(self.pslb(dataset, dim, rank).mistakes, _LEAST)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper.
-
-    Attributes
-    ----------
-    words, where, test : str
-        The claim, where the paper makes it, and the test.
-    figure : str
-        The figure whose command computes the numbers.
-    judge : callable
-        Checks the results.
-    """
+    """One claim of the paper, where it makes it, the test, the figure whose command runs it, and the check."""
 
     words: str
     where: str
     test: str
     figure: str
-    judge: Callable[[ClaimData], ClaimResult]
+    evaluate: Callable[[ClaimData], ClaimResult]
 
     def check(self, table: ResultsTable, kind: str = "linear") -> ClaimResult:
         """Check the claim on one reading of the results."""
         try:
-            return self.judge(ClaimData(table, kind))
+            return self.evaluate(ClaimData(table, kind))
         except NotRunError as error:
             return ClaimResult(NOT_RUN, f"{error} is missing")
 
@@ -125,27 +103,20 @@ def verdict(met: Sequence[bool]) -> str:
 MAIN = (("mnist", 1000, "MNIST"), ("cifar10", 1000, "CIFAR-10"), ("imagenet", 100, "ImageNet"))
 
 
-def on_each(
-    met: Callable[[ClaimData, str, int], bool], number: Callable[[ClaimData, str, int], str]
-) -> Callable[[ClaimData], ClaimResult]:
-    """Return a check of the three datasets of Figure 1."""
+def on_each(met: Callable[[Row, Row], bool], number: Callable[[Row, Row], str]) -> Callable[[ClaimData], ClaimResult]:
+    """Return a check of PSLB with m = 1 and of OFUL on the three datasets of Figure 1."""
 
-    def judge(results: ClaimData) -> ClaimResult:
-        words = [f"{title} {number(results, data, dim)}" for data, dim, title in MAIN]
-        return ClaimResult(verdict([met(results, data, dim) for data, dim, _ in MAIN]), "; ".join(words))
+    def evaluate(results: ClaimData) -> ClaimResult:
+        rows = {title: (results.pslb(data, dim, 1), results.oful(data, dim)) for data, dim, title in MAIN}
+        words = [f"{title} {number(*both)}" for title, both in rows.items()]
+        return ClaimResult(verdict([met(*both) for both in rows.values()]), "; ".join(words))
 
-    return judge
-
-
-def main_pslb(results: ClaimData, data: str, dim: int) -> Row:
-    """Return PSLB with m = 1."""
-    return results.pslb(data, dim, 1)
+    return evaluate
 
 
-def ten_times_later(results: ClaimData, data: str, dim: int) -> bool:
+def ten_times_later(pslb: Row, oful: Row) -> bool:
     """Return whether PSLB has an accurate model at some time, and OFUL ten times later or never."""
-    first = main_pslb(results, data, dim).learned
-    return math.isfinite(first) and 10.0 * first <= results.oful(data, dim).learned
+    return math.isfinite(pslb.learned) and 10.0 * pslb.learned <= oful.learned
 
 
 def magnitudes(results: ClaimData) -> ClaimResult:
@@ -160,13 +131,13 @@ def magnitudes(results: ClaimData) -> ClaimResult:
 def by_rank(data: str, dim: int, below: Callable[[int], bool]) -> Callable[[ClaimData], ClaimResult]:
     """Return a check of the m for which PSLB makes fewer mistakes than OFUL."""
 
-    def judge(results: ClaimData) -> ClaimResult:
+    def evaluate(results: ClaimData) -> ClaimResult:
         oful = results.oful(data, dim).mistakes
         found = {m: results.pslb(data, dim, m).mistakes for m in ranks()}
         met = [(mistakes < oful) == below(m) for m, mistakes in found.items()]
         return ClaimResult(verdict(met), f"PSLB {_list(found)}; OFUL {oful:,.0f}")
 
-    return judge
+    return evaluate
 
 
 def _list(found: dict[int, float]) -> str:
@@ -227,13 +198,13 @@ def still_exploring(results: ClaimData) -> ClaimResult:
 def few(data: str, dim: int, share: float) -> Callable[[ClaimData], ClaimResult]:
     """Return a check whether PSLB with m = 1 makes at most some share of mistakes."""
 
-    def judge(results: ClaimData) -> ClaimResult:
+    def evaluate(results: ClaimData) -> ClaimResult:
         found = results.pslb(data, dim, 1)
         return ClaimResult(
             verdict([found.share <= share]), f"{found.mistakes:,.1f} mistakes in {found.rounds:,} rounds"
         )
 
-    return judge
+    return evaluate
 
 
 def harder(results: ClaimData) -> ClaimResult:

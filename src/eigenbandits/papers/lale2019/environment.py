@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenbandits.environments.base import Round
-from eigenbandits.environments.examples import OrderedExamples
+from eigenbandits.environments.base import OrderedExamples, Round
 from eigenbandits.inputs import Array
 from eigenbandits.papers.lale2019.features.file import Features, open_features
 
@@ -105,40 +104,23 @@ class Images:
 
 
 class ImagesInstance(OrderedExamples):
-    """The images of an `Images` in the order of one seed.
-
-    Parameters
-    ----------
-    environment : Images
-        The images.
-    seed : int
-        At least 0.
-
-    Attributes
-    ----------
-    examples : int
-        The number of images.
-    theta : ndarray of shape (d,)
-        θ*, the network's last layer.
-    basis : ndarray of shape (d, 0)
-        Empty: the subspace of the segments is not known.
-    structure : None
-        The paper's constants are not known.
-    noise : float
-        1/2, by Hoeffding's lemma for rewards between 0 and 1.
-    action_bound : float
-        The largest norm of a segment.
-    theta_bound : float
-        The norm of θ*.
-    """
+    """The images of an `Images` in the order of one seed; `theta_bound` is the norm of θ*."""
 
     environment: Images
 
     def __init__(self, environment: Images, seed: int) -> None:
-        super().__init__(environment, seed, environment.examples, environment.classes, environment.dim)
-        self.theta = environment.theta
+        super().__init__(environment, seed, environment.dim, environment.examples, environment.classes)
         self.theta_bound = float(np.linalg.norm(self.theta))
-        self.action_bound = float(environment.opened.facts["action_bound"])
+
+    @property
+    def theta(self) -> Array:
+        """θ* (d,), the network's last layer."""
+        return self.environment.theta
+
+    @property
+    def action_bound(self) -> float:
+        """The largest norm of a segment."""
+        return float(self.environment.opened.facts["action_bound"])
 
     def accuracy(self, thetas: ArrayLike, images: int | None = None) -> Array:
         """Return the accuracy of models (p, d) over all images; see `Features.accuracy`."""

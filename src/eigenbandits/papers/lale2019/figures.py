@@ -34,14 +34,7 @@ def small_png(plot: Plot) -> bytes:
 def paper_plot(figure: PaperFigure, blocks: Sequence[Block], results: Mapping[Block, Mapping[str, Results]]) -> Plot:
     """Return a figure of the paper: regret above, accuracy of the optimistic models below.
 
-    Parameters
-    ----------
-    figure : PaperFigure
-        Which one.
-    blocks : sequence of Block
-        Its blocks.
-    results : mapping
-        The results of the figure's groups, by group, for each block that has been run; the panels of others stay empty.
+    `results` has those of the figure's groups for each block that has been run; the panels of other blocks stay empty.
     """
     places = [(block, rank) for block in blocks for rank in figure.ranks]
     above, below = [], []

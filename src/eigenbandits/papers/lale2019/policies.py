@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB, SOFUL, EigenUCB, LinTS, ProjectedThompson
@@ -47,41 +48,25 @@ GROUPS = {
 class Longest:
     """The longest action, whatever was earned before: what the features reveal by their length alone.
 
-    Attributes
-    ----------
-    center : {"none", "differences"}
-        Whether lengths are measured from the mean of the decision set.
+    With `center` "differences" lengths are measured from the mean of the decision set.
     """
 
     center: str = "none"
 
-    def choose(self, actions: Array) -> Longest.Choice:
+    def choose(self, actions: Array) -> SimpleNamespace:
         """Choose the longest."""
         around = actions - actions.mean(axis=0) if self.center == "differences" else actions
-        return Longest.Choice(int(square_norms(around).argmax()))
+        return SimpleNamespace(index=int(square_norms(around).argmax()))
 
     def learn(self, decision: object, reward: float) -> None:
         """Learn nothing."""
-
-    @dataclass(frozen=True)
-    class Choice:
-        """The row chosen."""
-
-        index: int
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SampledOFUL(Confident):
     """OFUL as section 5 runs it: many models from the boundary of the ellipsoid, and the most optimistic decides.
 
-    Parameters
-    ----------
-    noise, theta_bound, ridge, delta, center, seed
-        As for `OFUL`.
-    radius
-        "paper" for OFUL's own worst case, log(1 + tL²/(dλ)) under a factor d; "logdet".
-    samples
-        Models drawn in each round.
+    The radius is "paper" for OFUL's own worst case, log(1 + tL²/(dλ)) under a factor d, or "logdet".
     """
 
     radius: str = "paper"
@@ -135,17 +120,10 @@ def _main_blocks() -> set[str]:
 
 
 def line_up(block: Block, group: str, unit: float = 1.0) -> dict[str, Any]:
-    """Return the policies of one group on a block, by label.
+    """Return the policies of one of `GROUPS` on a block, by label.
 
-    Parameters
-    ----------
-    block : Block
-        The block.
-    group : str
-        The group; see `GROUPS`.
-    unit : float
-        The root mean square norm of the network's actions. The environment divides them by it: λ = 1 in the network's
-        units is λ = 1/unit² here.
+    `unit` is the root mean square norm of the network's actions. The environment divides them by it: λ = 1 in the
+    network's units is λ = 1/unit² here.
     """
     own = {"ridge": constants()["ridge"] / unit**2}
 

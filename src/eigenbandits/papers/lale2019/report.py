@@ -23,23 +23,9 @@ READINGS = {
 }
 
 STRONG = (
-    *(
-        "PSLB m=1",
-        "PSLB m=16",
-        "PSLB scaled m=16",
-        policies.EIGEN_PLAIN,
-        "ProjectedThompson",
-    ),
-    *(
-        OFUL_PAPER,
-        policies.OFUL_SCALED,
-        policies.OFUL_LOGDET,
-        policies.OFUL_TUNED,
-        policies.OFUL_TUNED_SAMPLED,
-        "LinTS",
-        "SOFUL",
-    ),
-    policies.LONGEST,
+    *("PSLB m=1", "PSLB m=16", "PSLB scaled m=16", policies.EIGEN_PLAIN, "ProjectedThompson"),
+    *(OFUL_PAPER, policies.OFUL_SCALED, policies.OFUL_LOGDET, policies.OFUL_TUNED, policies.OFUL_TUNED_SAMPLED),
+    *("LinTS", "SOFUL", policies.LONGEST),
 )
 
 

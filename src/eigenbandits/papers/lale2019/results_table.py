@@ -26,28 +26,12 @@ EARLY, LEARNED, END = 100, 0.9, 0.2
 
 @dataclass(frozen=True)
 class Row:
-    """The results of one policy on one block.
+    """The results of one policy on one block: means over seeds.
 
-    Attributes
-    ----------
-    block, group, policy : str
-        The block, the group and the policy.
-    rounds, seeds : int
-        T, and the number of runs that the means are over.
-    mistakes, standard_error : float
-        Regret after all rounds: the mean over seeds, and its standard error.
-    early : float
-        Mistakes in the first 100 rounds.
-    late : float
-        Mistakes in the last fifth of the rounds.
-    accuracy, accuracy_error : float
-        The share of images on which the policy's last model ranks the network's choice first.
-    accuracy_10, accuracy_100 : float
-        The same after 10 and 100 rounds, or the kept round before.
-    learned : float
-        The first kept round from which the mean accuracy stays at 90 % or more; infinite if it never does.
-    microseconds : float
-        The median time of a round.
+    `mistakes` is the regret after all rounds, `early` that of the first 100 rounds and `late` that of the last fifth.
+    `accuracy` is the share of images on which the policy's last model ranks the network's choice first; `accuracy_10`
+    and `accuracy_100` are the same after 10 and 100 rounds, or the kept round before. `learned` is the first kept round
+    from which the mean accuracy stays at 90 % or more; infinite if it never does.
     """
 
     block: str
@@ -73,13 +57,7 @@ class Row:
 
 
 class ResultsTable:
-    """The rows of all blocks that have been run.
-
-    Parameters
-    ----------
-    rows : iterable of Row
-        In any order; a later one replaces an earlier one of the same policy on the same block.
-    """
+    """The rows of all blocks that have been run; of one policy on one block, the last."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = {(row.block, row.policy): row for row in rows}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -28,17 +27,7 @@ NAMES = ("PSLB m=1", "PSLB m=4", "PSLB m=16", "PSLB sharp m=4", "OFUL", "OFUL lo
 
 @dataclass(frozen=True)
 class SensitivityPoint:
-    """The mistakes of one policy with one value of one constant, the others as in settings.toml.
-
-    Attributes
-    ----------
-    constant, policy : str
-        The constant and the policy.
-    value : float
-        Its value.
-    mistakes, standard_error : float
-        Over seeds.
-    """
+    """The mistakes of one policy with one value of one constant, the others as in settings.toml."""
 
     constant: str
     value: float
@@ -112,21 +101,6 @@ def write(path: str | PathLike[str], found: Sequence[SensitivityPoint]) -> None:
             for point in found
         ],
     )
-
-
-def read(path: str | PathLike[str]) -> list[SensitivityPoint]:
-    """Read what `write` wrote."""
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        return [
-            SensitivityPoint(
-                constant=row["constant"],
-                value=float(row["value"]),
-                policy=row["policy"],
-                mistakes=float(row["mistakes"]),
-                standard_error=float(row["standard_error"]),
-            )
-            for row in csv.DictReader(file)
-        ]
 
 
 def sensitivity_plot(results: Results) -> Plot:

@@ -40,16 +40,8 @@ def ranks() -> list[int]:
 class Block:
     """One environment: the images of a dataset through a network with segments of one length and one kind of layer.
 
-    Attributes
-    ----------
-    dataset : str
-        digits, mnist, cifar10 or imagenet.
-    dim : int
-        d.
-    layer : str
-        How the representation layer ends: linear, relu; or product, for an unchanged network.
-    other : str
-        A network instead of the one that this repository uses, such as resnet18.
+    `layer` is how the representation layer ends: linear, relu; or product, for an unchanged network.
+    `other` is a network instead of the one that this repository uses, such as resnet18.
 
     Examples
     --------
@@ -105,17 +97,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Length:
-    """The length and the number of runs of a block.
-
-    Attributes
-    ----------
-    rounds, seeds : int
-        T, and the number of runs.
-    points : int
-        Rounds that are recorded.
-    images : int
-        The number of images for the accuracy of models; 0 for all.
-    """
+    """The rounds and seeds of a block, the rounds recorded, and the images for the accuracy of models; 0 for all."""
 
     rounds: int
     seeds: int
@@ -137,24 +119,15 @@ def length(block: Block, scale: str, group: str = "paper") -> Length:
     chosen = known[scale]
     rounds, seeds = chosen[block.dataset]["rounds"], chosen[block.dataset]["seeds"]
     if group not in MAIN_GROUPS or block.layer == "relu":
-        seeds = min(seeds, chosen["beside"])
+        seeds = min(seeds, chosen["other_seeds"])
     return Length(rounds, seeds, chosen["points"], chosen["images"][block.layer])
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One of the paper's figures.
+    """One of the paper's figures: its number, what it shows, the names of its blocks without the layer, and its m.
 
-    Attributes
-    ----------
-    name, title : str
-        Its number, and what it shows.
-    blocks : tuple of str
-        The names of its blocks, without the layer.
-    ranks : tuple of int
-        The values of m.
-    intersection : bool
-        Whether PSLB is drawn over the intersection of both sets, as well as over the projected one alone.
+    With `intersection` PSLB is drawn over the intersection of both sets, as well as over the projected one alone.
     """
 
     name: str

@@ -15,6 +15,7 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.experiments.store import RESULTS, Store
 from eigenbandits.papers.lale2019.environment import Images
 from eigenbandits.papers.lale2019.features import find, open_features
@@ -27,17 +28,7 @@ _ALL_IMAGES = 10_000_000
 
 @dataclass(frozen=True)
 class Study:
-    """One group of policies on one block at one scale.
-
-    Attributes
-    ----------
-    block : Block
-        The block.
-    group : str
-        The group; see `policies.GROUPS`.
-    scale : str
-        The length of the runs: quick or full.
-    """
+    """One of `policies.GROUPS` on one block at one scale, quick or full."""
 
     block: Block
     group: str
@@ -59,10 +50,6 @@ class Study:
             record=Record(asked.points, "log", diagnostics=False, accuracy=asked.images or _ALL_IMAGES),
             description=f"Lale et al. 2019 on {self.block.title}; network: {self.block.network}.",
         )
-
-    def run(self, out: Path, cache: str | PathLike[str] | None = None, **options: Any) -> Results:
-        """Run the missing cells; `options` are those of `Experiment.run`."""
-        return self.experiment(cache).run(self.folder(out), **options)
 
     def results(self, out: Path) -> Results | None:
         """Return the results if it has been run."""
@@ -94,7 +81,7 @@ def environment(block: Block, cache: str | PathLike[str] | None = None) -> Any:
     """Return the environment of a block: from this package for the digits, from cached features for the others."""
     if block.dataset == "digits":
         return Digits(relu=block.layer == "relu")
-    return {"kind": f"{Images.__module__}:Images", "features": str(features_file(block, cache))}
+    return entry(Images, features=str(features_file(block, cache)))
 
 
 def unit(block: Block, cache: str | PathLike[str] | None = None) -> float:

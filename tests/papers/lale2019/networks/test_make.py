@@ -19,7 +19,7 @@ from eigenbandits.papers.lale2019.features.file import save_arrays
 from eigenbandits.papers.lale2019.features.layers import Dense
 from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet
 from eigenbandits.papers.lale2019.networks.cnn import CNN
-from eigenbandits.papers.lale2019.networks.large_images import Pooled, from_folder, training_first
+from eigenbandits.papers.lale2019.networks.large_images import PooledTrainer, from_folder, training_first
 from eigenbandits.papers.lale2019.networks.make import FeatureRequest, make, make_all
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
 from eigenbandits.papers.lale2019.networks.segments import Segments
@@ -209,7 +209,7 @@ def pooled(rng, images=20, classes=4, width=9):
 
 def test_the_untouched_network_keeps_its_logits(tmp_path):
     given = pooled(np.random.default_rng(0))
-    trainer = Pooled("imagenet", given, "some.npz")
+    trainer = PooledTrainer("imagenet", given, "some.npz")
     path, _ = make(trainer, 5, "product", tmp_path, silent)
     env = Images(path)
     logits = given["features"].astype(np.float64) @ given["weight"] + given["bias"]
@@ -228,8 +228,8 @@ def test_the_untouched_network_keeps_its_logits(tmp_path):
 
 
 def test_a_layer_on_frozen_features_goes_through_the_bottleneck(tmp_path, monkeypatch):
-    monkeypatch.setattr(Pooled, "bottleneck", 2)
-    trainer = Pooled("imagenet", pooled(np.random.default_rng(0)), "some.npz")
+    monkeypatch.setattr(PooledTrainer, "bottleneck", 2)
+    trainer = PooledTrainer("imagenet", pooled(np.random.default_rng(0)), "some.npz")
     trainer.with_epochs(2)
     env = Images(make(trainer, 3, "linear", tmp_path, silent)[0])
     assert env.opened.hidden.shape == (20, 2)
@@ -244,7 +244,7 @@ def test_the_probabilities_of_the_network_are_learnt_where_the_classes_are_its_o
     logits = given["features"].astype(np.float64) @ given["weight"] + given["bias"]
     if not own:
         given |= {"weight": np.hstack([given["weight"]] * 2), "bias": np.tile(given["bias"], 2)}
-    trainer = Pooled("some", given, "some.npz")
+    trainer = PooledTrainer("some", given, "some.npz")
     trainer.plan = TrainingPlan(epochs=60, batch=20, rate=0.02)
     trained = trainer.train(3, False, silent)
     found = trained.layer().logits(trained.hidden, trained.theta()[None])[:, :, 0].argmax(axis=1)
@@ -275,7 +275,7 @@ def test_a_folder_of_images_is_looked_at_once(tmp_path):
     said: list[str] = []
     wish = FeatureRequest("birds", images=tmp_path / "images", weights=tmp_path / "resnet50.npz", cache=tmp_path)
     trainer = wish.trainer(said.append)
-    assert isinstance(trainer, Pooled)
+    assert isinstance(trainer, PooledTrainer)
     assert said == ["evaluating 2 images of 2 classes"]
     with torch.inference_mode():
         red = torch.zeros(1, 3, 224, 224)
@@ -305,4 +305,4 @@ def test_wishes_that_cannot_be_granted_are_said(tmp_path):
     with pytest.raises(DataError, match="network is 'resnet18'; expected 'cnn' for mnist"):
         FeatureRequest("mnist", "resnet18", folder=tmp_path).trainer(silent)
     with pytest.raises(DataError, match=r"some.npz has no array 'features'; expected features, labels"):
-        Pooled("imagenet", {"labels": np.zeros(3)}, "some.npz")
+        PooledTrainer("imagenet", {"labels": np.zeros(3)}, "some.npz")

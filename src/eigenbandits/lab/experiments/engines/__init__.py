@@ -17,16 +17,7 @@ ENGINES = ("serial", "processes", "dask")
 def make_engine(name: str, scratch: Path, workers: int | None = None, scheduler: str | None = None) -> Engine:
     """Return an engine by its name.
 
-    Parameters
-    ----------
-    name : {"serial", "processes", "dask"}
-        This process; many processes (joblib); a cluster (Dask).
-    scratch : Path
-        A folder for a small temporary file while cells run.
-    workers : int, optional
-        The number of processes, by default one per processor. A running cluster has its own.
-    scheduler : str, optional
-        The address of a Dask scheduler; None starts a cluster on this machine.
+    `scratch` is a folder for a small temporary file while cells run; the other options are those of `Experiment.run`.
     """
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)

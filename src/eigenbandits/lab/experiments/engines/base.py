@@ -1,4 +1,4 @@
-"""What an engine does: take cells, give outcomes as they come, and survive the death of a worker."""
+"""Engines take cells, yield outcomes as they arrive, and survive the death of a worker."""
 
 from __future__ import annotations
 
@@ -20,17 +20,7 @@ HEARTBEAT_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class PendingCell:
-    """A cell to run.
-
-    Attributes
-    ----------
-    hash, text : str
-        The hash of the cell, and its description as text.
-    name : str
-        Its name for people.
-    rounds : int
-        Its length.
-    """
+    """A cell to run: its hash, its description as text, its name for people, and its length in rounds."""
 
     hash: str
     text: str

@@ -21,17 +21,10 @@ OVERDUE = 20
 
 
 class Cluster(Engine):
-    """Run cells on a cluster.
+    """Run cells on a cluster: a running scheduler's, or, without one, a cluster of `workers` processes on this machine.
 
     Workers receive a cell as text and return its file, so they need this library, and the data files at the same paths,
     but no shared disk for results.
-
-    Parameters
-    ----------
-    workers : int, optional
-        The number of processes of a cluster on this machine, by default one per processor.
-    scheduler : str, optional
-        The address of a running scheduler; None starts a cluster on this machine.
     """
 
     def __init__(self, workers: int | None = None, scheduler: str | None = None) -> None:
@@ -62,7 +55,7 @@ class Cluster(Engine):
                 under_way.pop(cell.hash, None)
 
         def rerun_lost() -> None:
-            """Rerun cells that are done but whose outcome has not arrived: nothing else would notice."""
+            """Rerun cells that are done but whose outcome has not arrived, which nothing else would detect."""
             for key, task in list(tasks.items()):
                 overdue[key] = overdue.get(key, 0) + 1 if task.done() else 0
                 if overdue[key] > OVERDUE:
@@ -73,19 +66,19 @@ class Cluster(Engine):
                         del tasks[key]
                         waiting.append(key)
 
-        def heard(event: tuple[float, Any]) -> None:
+        def on_heartbeat(event: tuple[float, Any]) -> None:
             under_way[event[1]["cell"]] = event[1]["rounds"]
 
-        def happened(event: tuple[float, Any]) -> None:
-            news = event[1]
-            if news.get("action") == "remove-worker" and not news["expected"]:
-                lost = [by_key[key].name for key in sorted(news["processing-tasks"]) if key in by_key]
+        def on_event(event: tuple[float, Any]) -> None:
+            change = event[1]
+            if change.get("action") == "remove-worker" and not change["expected"]:
+                lost = [by_key[key].name for key in sorted(change["processing-tasks"]) if key in by_key]
                 listener.note(f"A worker died; its cells are run again: {', '.join(lost) or 'none'}.")
 
         with ExitStack() as stack:
             client = self._connect(stack)
-            client.subscribe_topic("all", happened)
-            client.subscribe_topic(topic, heard)
+            client.subscribe_topic("all", on_event)
+            client.subscribe_topic(topic, on_heartbeat)
 
             def feed() -> None:
                 threads = self._threads(client, listener)
@@ -98,8 +91,8 @@ class Cluster(Engine):
             try:
                 yield from collect(outcomes, len(cells), lambda: sum(under_way.values()), listener, feed)
             finally:
-                for heard_of in ("all", topic):
-                    client.unsubscribe_topic(heard_of)
+                for subscribed in ("all", topic):
+                    client.unsubscribe_topic(subscribed)
 
     def _threads(self, client: Any, listener: Listener) -> int:
         """Return how many cells the cluster can run at the same time now: workers come and go."""

@@ -25,17 +25,11 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Processes(Engine):
-    """Run cells in several processes of this machine.
+    """Run cells in several processes of this machine, by default one per processor.
 
     A pool of several workers breaks when one of them is killed, and loses the cells of all. So each worker is a pool of
-    one, fed by a thread that restarts it when it dies.
-
-    Parameters
-    ----------
-    scratch : Path
-        The folder of a small file with the progress of each worker.
-    workers : int, optional
-        The number of processes, by default one per processor.
+    one, fed by a thread that restarts it when it dies. `scratch` is the folder of a small file with each worker's
+    progress.
     """
 
     def __init__(self, scratch: Path, workers: int | None = None) -> None:
@@ -105,7 +99,7 @@ class _Lane(Thread):
                     self.process = self.worker.submit(os.getpid).result()
                 task = self.worker.submit(_work, cell.text, getattr(self.beats, "filename", None), self.place)
                 return Outcome(cell, *task.result())
-            except Exception as error:  # how a pool says that its worker is gone has changed between its versions
+            except Exception as error:  # how a pool reports that its worker is gone depends on its version
                 if self.stop.is_set():
                     break
                 if not isinstance(error, BrokenExecutor):
@@ -139,7 +133,7 @@ def _leave_with(parent: int) -> None:
 
 
 def _open_beats(path: Path, workers: int) -> NDArray[np.int64]:
-    """Return how far each worker is, shared with them; on a disk that is full, where they cannot tell, for us alone."""
+    """Return the progress of each worker, in a file shared with them; if the disk is full, it is not shared."""
     try:
         return np.memmap(path, dtype=np.int64, mode="w+", shape=(workers,))
     except OSError:

@@ -1,4 +1,4 @@
-"""Loaded by each worker of a local cluster: Ctrl-C reaches all processes of a terminal, and only the first answers."""
+"""Loaded by each worker of a local cluster: Ctrl-C reaches all processes of a terminal, but only one handles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each policy would lose on given vectors: a simulation, since only real rewards could say for sure."""
+"""A simulation of what each policy would lose on given vectors; only real rewards could show it for sure."""
 
 from __future__ import annotations
 
@@ -34,15 +34,7 @@ EIGEN, OFUL_ONE, OFUL_FITTING = "EigenUCB", "OFUL, λ = 1", "OFUL, λ = R²d/S²
 
 @dataclass(frozen=True)
 class Loss:
-    """The regret of one policy in the simulation.
-
-    Attributes
-    ----------
-    policy : str
-        Its name.
-    places : tuple of (float, float)
-        Mean regret and its standard error, with θ* drawn in each of the places.
-    """
+    """The regret of one policy in the simulation: mean and standard error with θ* drawn in each of the places."""
 
     policy: str
     places: tuple[tuple[float, float], ...]
@@ -56,17 +48,11 @@ class Loss:
 
 @dataclass(frozen=True)
 class SimulatedRegret:
-    """The policies side by side, on the same vectors and the same θ*.
+    """The policies side by side, on the same vectors and the same θ*, drawn at random in each of the places.
 
-    Attributes
-    ----------
-    places : tuple of str
-        θ* had a uniformly random direction in each of them.
-    losses : tuple of Loss
-        EigenUCB with nothing set; OFUL with its log-det radius, the true noise and the true norm of θ* as S, with λ = 1
-        and with λ = R²d/S². Those first that need the fewest settings.
-    chance : tuple of float
-        The mean regret of random choices in each of the places.
+    EigenUCB has nothing set; OFUL has its log-det radius, the true noise and the true norm of θ* as S, with λ = 1 and
+    with λ = R²d/S². The policies that need the fewest settings come first. `chance` is the mean regret of random
+    choices.
     """
 
     places: tuple[str, ...]
@@ -135,18 +121,9 @@ def simulate(
 ) -> SimulatedRegret:
     """Run EigenUCB, which sees all the vectors first, and OFUL on these vectors.
 
-    Parameters
-    ----------
-    vectors
-        The vectors; divided by their size first, so that OFUL's λ and S mean what they mean in its paper.
-    places
-        Where θ* is drawn: the basis (d, m) of a subspace, or None for the whole space, by name.
-    center
-        How OFUL centers; EigenUCB always centers.
-    arms
-        Vectors in a decision set.
-    rounds, seeds
-        The length of each run, and the number of θ*.
+    The vectors are divided by their size first, so that OFUL's λ and S mean what they mean in its paper. `places` says
+    where θ* is drawn, by name: the basis (d, m) of a subspace, or None for the whole space. `center` is how OFUL
+    centers; EigenUCB always does.
     """
     rows = vectors.rows
     away = rows - rows.mean(axis=0) if center == "mean" else rows

@@ -21,17 +21,10 @@ _DRAWS = 3
 
 @dataclass(frozen=True)
 class ErrorPoint:
-    """How well the subspace is known after some rounds.
+    """How well the subspace is known after some rounds: ‖P̂ − P‖₂ as the spectrum suggests, and as measured.
 
-    Attributes
-    ----------
-    rounds : int
-        The number of rounds.
-    estimated : float
-        ‖P̂ − P‖₂ as the spectrum suggests.
-    measured : float or None
-        The distance to the subspace of all vectors, measured with that many decision sets drawn from them; None if
-        the file does not have twice as many.
+    It is measured as the distance to the subspace of all vectors with that many decision sets drawn from them; None if
+    the file does not have twice as many.
     """
 
     rounds: int
@@ -110,14 +103,7 @@ def projection_errors(
 ) -> tuple[ErrorPoint, ...]:
     """Return how the projection error falls with the rounds, estimated from the spectrum and measured by resampling.
 
-    Parameters
-    ----------
-    vectors, spectrum, directions, center
-        The vectors, and the spectrum and subspace (d, m) that all of them give.
-    arms
-        Vectors seen in a round.
-    distinct
-        The share of them that is not a copy of another.
+    `spectrum` and `directions` (d, m) are what all vectors give; `distinct` is the share of them that are no copies.
     """
     rank = directions.shape[1]
     rng = np.random.default_rng(0)
@@ -125,13 +111,13 @@ def projection_errors(
     for rounds in _HORIZONS:
         measured = None
         if 2 * rounds * arms <= len(vectors.rows) and rank <= rounds * arms:
-            found = [_span(_some(vectors, rounds, arms, rng), center, rank) for _ in range(_DRAWS)]
+            found = [_span(_sample(vectors, rounds, arms, rng), center, rank) for _ in range(_DRAWS)]
             measured = float(np.mean([subspace_distance(each, directions) for each in found]))
         points.append(ErrorPoint(rounds, estimated_error(spectrum, rank, rounds * arms * distinct), measured))
     return tuple(points)
 
 
-def _some(vectors: Vectors, rounds: int, arms: int, rng: np.random.Generator) -> Array:
+def _sample(vectors: Vectors, rounds: int, arms: int, rng: np.random.Generator) -> Array:
     """Return the vectors of some rounds: whole decision sets, or rows of a catalogue."""
     if vectors.arms is None:
         return vectors.rows[rng.choice(len(vectors.rows), rounds * arms, replace=False)]

@@ -41,7 +41,7 @@ def _mean_words(audit: Audit) -> str:
 
 
 def reason(audit: Audit) -> str:
-    """Say why this rank."""
+    """Return the reason for this rank."""
     if not audit.structured and audit.rank < audit.dim:
         return "no eigenvalue stands out far enough from the bulk that noise would fill"
     edge = (
@@ -54,18 +54,18 @@ def reason(audit: Audit) -> str:
 
 
 def verdict(audit: Audit) -> str:
-    """Say what the spectrum shows, and which policy did best in the simulation."""
-    return f"{_shown(audit)} {_said(audit.comparison)}"
+    """Return what the spectrum shows, and which policy did best in the simulation."""
+    return f"{_finding(audit)} {_conclusion(audit.comparison)}"
 
 
-def _shown(audit: Audit) -> str:
+def _finding(audit: Audit) -> str:
     if not audit.structured:
         return "No subspace stands out in these vectors."
     held = f"{_directions(audit.rank)} of {audit.dim} {'hold' if audit.rank > 1 else 'holds'}"
     return f"{held} {percent(audit.energy)} of the energy and stand{'s' if audit.rank == 1 else ''} clear of the rest."
 
 
-def _said(comparison: SimulatedRegret | None) -> str:
+def _conclusion(comparison: SimulatedRegret | None) -> str:
     if comparison is None:
         return "Nothing was simulated; EigenUCB is the policy that needs no settings."
     best, second = comparison.ranked[:2]

@@ -21,16 +21,10 @@ _SAMPLE_SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Finite vectors, read as decision sets or as a catalogue.
+    """Finite vectors (n, d), read as decision sets or as a catalogue.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, d)
-        All of them.
-    arms : int or None
-        K where they came as decision sets, which are then K rows each, in order; None for a catalogue.
-    offered : int
-        The number of vectors before sampling.
+    `arms` is K where they came as decision sets, which are then K rows each, in order; None for a catalogue. `offered`
+    is the number of vectors before sampling.
     """
 
     rows: Array
@@ -61,15 +55,7 @@ def as_vectors(actions: Any, what: str = "actions") -> Vectors:
 
 
 def read(path: Path, name: str | None = None) -> Vectors:
-    """Return the vectors of a file.
-
-    Parameters
-    ----------
-    path
-        A .npy, .npz or .parquet file.
-    name
-        The array or column, if the file has several.
-    """
+    """Return the vectors of a .npy, .npz or .parquet file; `name` is the array or column, if the file has several."""
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path} ends in {path.suffix!r}; expected a file that ends in {', '.join(SUFFIXES)}.")
     if path.is_dir():

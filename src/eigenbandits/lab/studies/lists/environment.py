@@ -11,24 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.environments import Round
-from eigenbandits.inputs import Array, whole
+from eigenbandits.environments.base import DataInstance
+from eigenbandits.inputs import Array
 from eigenbandits.lab.studies.problems.environments import RatedFilms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visit:
-    """One visit of a user.
+    """One visit: what is known of the user (q,), and the films on offer by their numbers.
 
-    Attributes
-    ----------
-    user
-        What is known of the user (q,).
-    films
-        Which films are on offer, by their numbers.
-    actions
-        A vector for each film (K, d), made of the user and the film.
-    liked
-        Whether the user likes each film (K,): 1 or 0.
+    For each film there is an action vector (K, d), made of user and film, and whether the user likes it (K,): 1 or 0.
     """
 
     user: Array
@@ -39,17 +31,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class FilmLists:
-    """Lists of films for the users of MovieLens; the reward of a list is how many of its films the user likes.
+    """Lists of `count` of `films` films for the users of MovieLens, which earn the number of films that the user likes.
 
-    Whoever plays it is shown the instance (`reveal`) and takes the visits from there, a list for each round; the choice
-    in a round is how many films of its list were liked, so that rewards and regrets are those of lists.
-
-    Parameters
-    ----------
-    file : path
-        See `RatedFilms`.
-    films, count : int
-        How many films are on offer in a visit, and how many a list has.
+    A policy gets the instance (`reveal`) and takes the visits from there, a list for each round; the choice in a round
+    is how many films of its list were liked, so that rewards and regrets are those of lists. The file is that of
+    `RatedFilms`.
     """
 
     file: str
@@ -68,35 +54,18 @@ class FilmLists:
 
     def instance(self, seed: int) -> FilmListsInstance:
         """Draw the visits that belong to a seed."""
-        return FilmListsInstance(self, seed)
+        return FilmListsInstance(self, seed, dim=1)
 
 
-class FilmListsInstance:
-    """The visits of `FilmLists` that belong to one seed.
+class FilmListsInstance(DataInstance):
+    """The visits of `FilmLists` that belong to one seed."""
 
-    Parameters
-    ----------
-    environment : FilmLists
-        Where they are from.
-    seed : int
-        At least 0.
-    """
-
-    structure = None
-    noise = 0.5
-    theta_bound = 1.0
-    action_bound = None
-
-    def __init__(self, environment: FilmLists, seed: int) -> None:
-        self.environment = environment
-        self.count = environment.count
-        self.seed = whole(seed, "seed", least=0)
-        self.basis: Array = np.zeros((1, 0))
+    environment: FilmLists
 
     @property
-    def theta(self) -> Array:
-        """Not known: real rewards are not linear."""
-        raise ValueError("FilmLists has no known θ*; leave out policies that need one.")
+    def count(self) -> int:
+        """How many films a list has."""
+        return self.environment.count
 
     @property
     def catalogue(self) -> int:
@@ -111,7 +80,7 @@ class FilmListsInstance:
             yield Visit(rated.arrays["user"][user].astype(np.float64), films, offered.actions, offered.values)
 
     def rounds(self) -> Iterator[Round]:
-        """Give the number of liked films to choose from, which is what playing a list comes to."""
+        """Yield rounds whose choice is how many films of a list were liked."""
         counts = np.arange(self.count + 1, dtype=np.float64)
         while True:
             yield Round(counts[:, None], counts, 0.0)

@@ -14,15 +14,7 @@ from eigenbandits.lab.studies.lists.recommenders import Recommender
 
 
 class Mab2Rec(Recommender):
-    """LinUCB of mab2rec: each film is an arm with a ridge regression of its own on the user's numbers.
-
-    Parameters
-    ----------
-    alpha : float
-        Its multiplier; 1 is its default.
-    seed : int, optional
-        Its seed.
-    """
+    """LinUCB of mab2rec, by default with its multiplier: each film is an arm with a ridge regression on the user."""
 
     def __init__(self, alpha: float = 1.0, seed: int | None = None) -> None:
         super().__init__(seed)
@@ -59,15 +51,7 @@ class Mab2Rec(Recommender):
 
 
 class VowpalWabbitSlots(Recommender):
-    """`vw --ccb_explore_adf` with a slot for each position, on the action vectors as they are.
-
-    Parameters
-    ----------
-    options : str
-        More options: how it explores.
-    seed : int, optional
-        Seed of its draws.
-    """
+    """`vw --ccb_explore_adf` with a slot for each position, on the action vectors; `options` say how it explores."""
 
     def __init__(self, options: str = "", seed: int | None = None) -> None:
         super().__init__(seed)

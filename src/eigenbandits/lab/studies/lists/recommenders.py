@@ -1,4 +1,4 @@
-"""Who makes the lists: `choose_list`, single choices in several ways, and chance."""
+"""The recommenders of this library: `choose_list`, single choices in several ways, and chance."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from eigenbandits.lab.studies.lists.environment import FilmListsInstance, Visit
 
 
 class Recommender:
-    """Makes one list for each visit of an instance, and learns from it.
-
-    Parameters
-    ----------
-    seed : int, optional
-        Seed of its own randomness.
-    """
+    """Makes one list for each visit of an instance, and learns from it."""
 
     count = 0
 
@@ -44,7 +38,7 @@ class Recommender:
         raise NotImplementedError
 
 
-class Listed(Recommender):
+class ListRecommender(Recommender):
     """`EigenUCB().choose_list`, which learns when the list has been shown."""
 
     def __init__(self, seed: int | None = None) -> None:
@@ -58,17 +52,12 @@ class Listed(Recommender):
         return float(visit.liked[ranked.indices].sum())
 
 
-class OneByOne(Listed):
-    """`EigenUCB().choose` as often as a list is long, among the films not taken yet.
+class SequentialRecommender(ListRecommender):
+    """`EigenUCB().choose` once for each film of a list, among the films not taken yet.
 
-    Parameters
-    ----------
-    at_once : bool
-        Whether each film is learned before the next is chosen. It then knows what the user thinks of the first films of
-        a list when it chooses the others, which no list that is shown as a whole can know. If not, all are learned
-        when the list is complete.
-    seed : int, optional
-        Seed of its own randomness.
+    With `at_once` each film is learned before the next is chosen: what the user thinks of a list's first films is known
+    when the others are chosen, which no list that is shown as a whole can know. Otherwise all are learned when the list
+    is complete.
     """
 
     def __init__(self, at_once: bool, seed: int | None = None) -> None:
@@ -89,7 +78,7 @@ class OneByOne(Listed):
         return float(visit.liked[~left].sum())
 
 
-class FromParts(Listed):
+class PartsRecommender(ListRecommender):
     """`EigenUCB().choose` in each of as many equal parts of the offer as a list is long: ten times one of ten."""
 
     def recommend(self, visit: Visit) -> float:
@@ -101,7 +90,7 @@ class FromParts(Listed):
         return sum(rewards)
 
 
-class Single(Listed):
+class SingleRecommender(ListRecommender):
     """`EigenUCB().choose` once, and its reward as often as a list is long, as if the film could be shown so often."""
 
     def recommend(self, visit: Visit) -> float:
@@ -112,7 +101,7 @@ class Single(Listed):
         return self.count * liked
 
 
-class Chance(Recommender):
+class RandomRecommender(Recommender):
     """Any films."""
 
     def __init__(self, seed: int | None = None) -> None:

@@ -29,18 +29,9 @@ _EMBEDDED = ("agnews64", "agnews", "banking77", "routing")
 
 @dataclass(frozen=True)
 class Problem:
-    """One entry of the catalogue.
+    """One entry of the catalogue: its name on the command line, and the name of its file.
 
-    Attributes
-    ----------
-    name : str
-        Its name on the command line.
-    file : str
-        The name of its file.
-    make : callable
-        Makes the environment from the path of the file.
-    table : str or None
-        The same table in scikit-learn, if there is one.
+    `make` makes the environment from the path of the file; `table` is the same table in scikit-learn, if there is one.
     """
 
     name: str
@@ -76,30 +67,19 @@ CATALOGUE = {
 
 
 @dataclass
-class Available:
-    """The problems that are available here.
-
-    Attributes
-    ----------
-    environments : dict
-        The environments by the problems' names.
-    skipped : dict
-        Why the others are not.
-    """
+class AvailableProblems:
+    """The problems that are available here, as environments by name, and why the others are skipped."""
 
     environments: dict[str, Any] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def available_problems(data: str | PathLike[str] | None = None, wanted: Iterable[str] | None = None) -> Available:
+def available_problems(
+    data: str | PathLike[str] | None = None, wanted: Iterable[str] | None = None
+) -> AvailableProblems:
     """Return the problems that are available, as environments, and why others are not.
 
-    Parameters
-    ----------
-    data : path, optional
-        The folder of the data; by default what `data_folder` returns.
-    wanted : iterable of str, optional
-        Their names. By default all that have a file in the folder, or, if none has, those that scikit-learn ships.
+    By default these are all that have a file in the folder of the data, or, if none has, those that scikit-learn ships.
 
     Examples
     --------
@@ -113,7 +93,7 @@ def available_problems(data: str | PathLike[str] | None = None, wanted: Iterable
     for name in names:
         if name not in known:
             raise unknown("problem", name, known)
-    found = Available()
+    found = AvailableProblems()
     for name, problem in known.items():
         file = folder / problem.file
         if name in names and file.is_file():

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.environments import Classification, ClassificationInstance, Round
-from eigenbandits.inputs import Array, whole
+from eigenbandits.environments.base import DataInstance
+from eigenbandits.inputs import Array
 from eigenbandits.inputs.arrays import decision_set, in_blocks
 from eigenbandits.lab.studies.problems import preparation
 
@@ -27,11 +28,9 @@ STRONG_COST = 0.13
 HIGHEST_RELEVANCE = 4.0
 
 
+@dataclass(frozen=True)
 class FileProblem(ABC):
-    """A problem whose examples are in one .npz file; a seed is an order of them.
-
-    Subclasses are frozen dataclasses with a field ``file``.
-    """
+    """A problem whose examples are in one .npz file; a seed is an order of them."""
 
     file: str
     names: ClassVar[tuple[str, ...]]
@@ -55,50 +54,15 @@ class FileProblem(ABC):
     def rounds(self, rng: np.random.Generator) -> Iterator[Round]:
         """Yield rounds without end."""
 
-    def instance(self, seed: int) -> DrawnInstance:
+    def instance(self, seed: int) -> FileInstance:
         """Draw the rounds that belong to a seed."""
-        return DrawnInstance(self, seed)
+        return FileInstance(self, seed, self.dim)
 
 
-class DrawnInstance:
-    """The rounds of a `FileProblem` that belong to one seed; there is no known θ*.
+class FileInstance(DataInstance):
+    """The rounds of a `FileProblem` that belong to one seed."""
 
-    Parameters
-    ----------
-    environment : FileProblem
-        Where the rounds come from.
-    seed : int
-        At least 0.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (d, 0)
-        Empty: the subspace of the actions is not known.
-    noise : float
-        1/2, by Hoeffding's lemma for rewards in an interval of length 1.
-    theta_bound : float
-        1, because nothing is known.
-    """
-
-    structure = None
-    noise = 0.5
-    theta_bound = 1.0
-    action_bound = None
-
-    def __init__(self, environment: FileProblem, seed: int) -> None:
-        self.environment = environment
-        self.seed = whole(seed, "seed", least=0)
-        self.basis: Array = np.zeros((environment.dim, 0))
-
-    @property
-    def name(self) -> str:
-        """The name of the environment."""
-        return self.environment.name
-
-    @property
-    def theta(self) -> Array:
-        """Not known: real rewards are not linear."""
-        raise ValueError(f"{self.name} has no known θ*; leave out policies that need one.")
+    environment: FileProblem
 
     def rounds(self) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
@@ -124,13 +88,7 @@ def orders(count: int, rng: np.random.Generator) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class LabeledTable:
-    """A table with a label for each row: see `Classification` with features of two axes.
-
-    Parameters
-    ----------
-    file : path
-        Holds X (n, p) and y (n,).
-    """
+    """A table with a label for each row, in a file that holds X (n, p) and y (n,); see `Classification`."""
 
     file: str
 
@@ -152,13 +110,7 @@ class LabeledTable:
 
 @dataclass(frozen=True)
 class ShippedTable:
-    """A table that comes with scikit-learn, standardized.
-
-    Parameters
-    ----------
-    table : {"iris", "wine", "breast_cancer", "digits"}
-        Its name.
-    """
+    """A table that comes with scikit-learn, standardized; see `preparation.SHIPPED`."""
 
     table: str
 
@@ -182,15 +134,9 @@ class LabeledTexts(FileProblem):
     """Texts to be given one of K labels, by embeddings of both: action k is text ⊙ (label k − mean of the labels).
 
     Actions are divided by one number that gives them a root mean square length of 1 over all texts and labels. The
-    right label is worth 1.
-
-    Parameters
-    ----------
-    file : path
-        Holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
+    right label is worth 1. The file holds the texts Q (n, d), the labels C (K, d) and the right label y (n,).
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("Q", "C", "y")
 
     @property
@@ -218,17 +164,11 @@ class LabeledTexts(FileProblem):
 class RatedFilms(FileProblem):
     """Ten of the films that a user has rated, one of which is to be recommended.
 
-    In each round a user and ten of the user's films are drawn. 4 or 5 stars are worth 1.
-
-    Parameters
-    ----------
-    file : path
-        Holds items (films, p), user (users, q) and rating (users, films), 0 for no rating.
-    users : bool
-        Whether an action is user ⊗ (first 16 item numbers, 1), or the item's numbers alone.
+    In each round a user and ten of the user's films are drawn. 4 or 5 stars are worth 1. An action is user ⊗ (first 16
+    item numbers, 1), or, without `users`, the item's numbers alone. The file holds items (films, p), user (users, q)
+    and rating (users, films), 0 for no rating.
     """
 
-    file: str
     users: bool = True
     names: ClassVar[tuple[str, ...]] = ("items", "user", "rating")
 
@@ -270,7 +210,7 @@ class RatedFilms(FileProblem):
 
     @cached_property
     def _numbers(self) -> tuple[Array, Array]:
-        """What actions tell of each film, and of each user."""
+        """The numbers of each film, and of each user, that actions are made of."""
         items, users = (self.arrays[name].astype(np.float64) for name in ("items", "user"))
         return np.column_stack([items[:, :USED_ITEM_NUMBERS], np.ones(len(items))]) if self.users else items, users
 
@@ -279,13 +219,9 @@ class RatedFilms(FileProblem):
 class RankedDocuments(FileProblem):
     """The documents of one query: which is the most relevant? A relevance of 0 to 4 is worth a quarter of it.
 
-    Parameters
-    ----------
-    file : path
-        Holds F (documents, d), rel (documents,) and query, how many documents belong to each query, in their order.
+    The file holds F (documents, d), rel (documents,) and query, the number of documents of each query, in their order.
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("F", "rel", "query")
 
     @property
@@ -307,15 +243,10 @@ class RankedDocuments(FileProblem):
 class RoutedPrompts(FileProblem):
     """A strong or a weak language model for each prompt: a right answer is worth 1, the strong model costs 0.13.
 
-    Action k is (prompt, 1) in block k of two.
-
-    Parameters
-    ----------
-    file : path
-        Holds the prompts' principal numbers P64 (n, 64) and y (n, 2): whether the strong and the weak model are right.
+    Action k is (prompt, 1) in block k of two. The file holds the prompts' principal numbers P64 (n, 64) and y (n, 2):
+    whether the strong and the weak model are right.
     """
 
-    file: str
     names: ClassVar[tuple[str, ...]] = ("P64", "y")
 
     @property

@@ -21,7 +21,7 @@ from eigenbandits.extras import need
 from eigenbandits.files import write_whole
 from eigenbandits.lab.downloads.download import Echo
 from eigenbandits.lab.downloads.fetch import fetch as fetch_source
-from eigenbandits.lab.downloads.sources import Packed, Source
+from eigenbandits.lab.downloads.sources import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.studies.problems import preparation
@@ -39,15 +39,7 @@ _COVERTYPE_ROWS = 15_120
 
 @dataclass(frozen=True)
 class ExpectedTable:
-    """A table of OpenML.
-
-    Attributes
-    ----------
-    number : int
-        Its number there, which names one version forever.
-    rows, classes : int
-        What is expected.
-    """
+    """A table of OpenML: its number there, which names one version forever, and the rows and classes expected of it."""
 
     number: int
     rows: int
@@ -70,15 +62,15 @@ MOVIELENS = Source(
     "MovieLens 100k",
     f"{FOLDER}/movielens",
     ("https://files.grouplens.org/datasets/movielens/",),
-    (Packed("ml-100k.zip", 4_924_029, "0e33842e24a9c977be4e0107933c0723"),),
+    (PackedFile("ml-100k.zip", 4_924_029, "0e33842e24a9c977be4e0107933c0723"),),
     {"ml-100k.zip": "0e33842e24a9c977be4e0107933c0723"},
 )
 
 _DOCUMENTS = (
-    Packed("rank.train", 2_479_271, "8178c79fb07eccc322c81c87fa7a28ec"),
-    Packed("rank.train.query", 580, "1ade43f73d0af76578473d6ade010a14"),
-    Packed("rank.test", 649_930, "7b3da47f84c45d0f9c9ea6da6d731cd0"),
-    Packed("rank.test.query", 146, "573dd86ce28d1035c5a4ad48c7a9d919"),
+    PackedFile("rank.train", 2_479_271, "8178c79fb07eccc322c81c87fa7a28ec"),
+    PackedFile("rank.train.query", 580, "1ade43f73d0af76578473d6ade010a14"),
+    PackedFile("rank.test", 649_930, "7b3da47f84c45d0f9c9ea6da6d731cd0"),
+    PackedFile("rank.test.query", 146, "573dd86ce28d1035c5a4ad48c7a9d919"),
 )
 RANKING = Source(
     "ranking",
@@ -94,17 +86,7 @@ FETCHED = ("covertype", *TABLES, MOVIELENS.name, RANKING.name)
 
 
 def fetch(name: str, to: str | PathLike[str] | None, echo: Echo) -> list[Path]:
-    """Fetch one problem, or all of them, and return the files; existing files are kept.
-
-    Parameters
-    ----------
-    name
-        One of `FETCHED`, or `ALL`.
-    to
-        The folder of the data; by default what `data_folder` returns.
-    echo
-        Called with lines of progress.
-    """
+    """Fetch one of `FETCHED`, or `ALL` of them, and return the files; existing files are kept."""
     folder = data_folder(to) / FOLDER
     made = []
     for one in FETCHED if name == ALL else (name,):

@@ -21,7 +21,7 @@ EXPLORATIONS = {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnAction:
     """The chosen row, and its probability."""
 
     index: int
@@ -31,12 +31,8 @@ class Drawn:
 class VowpalWabbit:
     """`vw --cb_explore_adf` on the action vectors as they are, with a reward as a negative cost.
 
-    Parameters
-    ----------
-    exploration : {"squarecb", "regcb", "epsilon"}
-        How it explores; "regcb" is the optimistic one (`--regcbopt`).
-    seed : int, optional
-        Seed of the draws from its probabilities.
+    `exploration` is one of `EXPLORATIONS`, of which "regcb" is the optimistic one; the seed is that of the draws from
+    its probabilities.
     """
 
     def __init__(self, exploration: str, seed: int | None = None) -> None:
@@ -56,15 +52,15 @@ class VowpalWabbit:
         """How it explores."""
         return f"VowpalWabbit({self.exploration})"
 
-    def choose(self, actions: Array) -> Drawn:
+    def choose(self, actions: Array) -> DrawnAction:
         """Draw an action from the distribution that it predicts."""
         self._examples = [self._built(row) for row in np.asarray(actions, dtype=np.float64)]
         shares = np.asarray(self._vw.predict(self._examples), dtype=np.float64)
         shares /= shares.sum()
         index = int(self._rng.choice(len(shares), p=shares))
-        return Drawn(index, float(shares[index]))
+        return DrawnAction(index, float(shares[index]))
 
-    def learn(self, decision: Drawn, reward: float) -> None:
+    def learn(self, decision: DrawnAction, reward: float) -> None:
         """Label the action chosen last, and learn from its set."""
         example = self._examples[decision.index]
         example.unsetup_example()

@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB, EigenTS, EigenUCB, EpsilonGreedy, Greedy, LinTS, LinUCB
-from eigenbandits.extras import MissingExtraError, need
-from eigenbandits.lab.errors import LabError, unknown
+from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.specs import entry
 from eigenbandits.lab.studies.baselines import RidgeOFUL
+from eigenbandits.lab.studies.candidates import Candidate, available
 from eigenbandits.lab.studies.problems.peers import EXPLORATIONS, VowpalWabbit
 
 NOISE = 0.5
 """The noise of policies that require one: Hoeffding's lemma for rewards between 0 and 1."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One column of the table.
-
-    Attributes
-    ----------
-    policy : Policy or mapping
-        As an experiment takes it.
-    description : str
-        What it is.
-    tuned : bool
-        Whether a setting was chosen that its user would have to find: it is shown, but not used as the best.
-    """
-
-    policy: Any
-    description: str
-    tuned: bool = False
-
-    def skip(self) -> str | None:
-        """Return why it cannot run here, or None if it can."""
-        if not isinstance(self.policy, dict):
-            return None
-        try:
-            need("peers", "vowpalwabbit", what="Vowpal Wabbit")
-        except MissingExtraError as error:
-            return str(error)
-        return None
 
 
 def candidates() -> dict[str, Candidate]:
@@ -67,8 +37,9 @@ def candidates() -> dict[str, Candidate]:
         "EpsilonGreedy": Candidate(EpsilonGreedy(), "the same, but any action with probability 0.1"),
         **{
             f"VW {name}": Candidate(
-                {"kind": f"{VowpalWabbit.__module__}:VowpalWabbit", "exploration": name},
+                entry(VowpalWabbit, exploration=name),
                 f"Vowpal Wabbit, --cb_explore_adf {settings}",
+                module="vowpalwabbit",
             )
             for name, settings in EXPLORATIONS.items()
         },
@@ -76,22 +47,11 @@ def candidates() -> dict[str, Candidate]:
 
 
 def available_policies(wanted: Iterable[str] | None = None) -> tuple[dict[str, Candidate], dict[str, str]]:
-    """Return the policies that can run here, and why the others cannot.
-
-    Parameters
-    ----------
-    wanted : iterable of str, optional
-        Their labels; all of them by default.
-    """
-    known = candidates()
-    labels = list(known if wanted is None else wanted)
-    for label in labels:
-        if label not in known:
-            raise unknown("policy", label, known)
-    skipped = {label: reason for label in labels if (reason := known[label].skip()) is not None}
-    found = {label: candidate for label, candidate in known.items() if label in labels and label not in skipped}
+    """Return the policies that can run here, and why the others cannot; see `candidates.available`."""
+    found, skipped = available(candidates(), wanted)
     if all(candidate.tuned for candidate in found.values()):
         raise LabError(
-            f"the policies {', '.join(labels)} leave no untuned policy to compare with; add one, such as LinUCB."
+            f"the policies {', '.join([*found, *skipped])} leave no untuned policy to compare with; add one, such as "
+            "LinUCB."
         )
     return found, skipped

@@ -100,16 +100,11 @@ def labeled(table: Array, labels: NDArray[Any]) -> Arrays:
 
 
 def films(archive: Path) -> Arrays:
-    """Return MovieLens as users who decide and films that other users have described by their ratings.
+    """Return MovieLens, from its zip file, as users who decide and films that other users have described by ratings.
 
     A random half of the users rates the films, of which those with ten ratings are kept. A film's first number is the
     mean of its ratings minus that of all, shrunk by five ratings; the others are the principal directions of what the
     means of films and users leave unexplained. The other half decides: age, gender, a 1 and the occupation.
-
-    Parameters
-    ----------
-    archive
-        The zip file of MovieLens 100k.
     """
     with zipfile.ZipFile(archive) as opened:
         rated = np.loadtxt(io.BytesIO(opened.read("ml-100k/u.data")), dtype=np.int64)
@@ -158,15 +153,13 @@ def _user_numbers(people: Sequence[Sequence[str]]) -> Array:
     )
 
 
-def documents(folder: Path, parts: Sequence[str] = ("rank.train", "rank.test")) -> Arrays:
+def documents(folder: Path) -> Arrays:
     """Return both parts of LightGBM's learning-to-rank example, without constant columns.
 
-    Parameters
-    ----------
-    folder
-        Holds the parts, a line ``relevance column:number …`` for each document, and for each part the number of
-        documents of each query, as ``NAME.query``.
+    A part has a line ``relevance column:number …`` for each document; ``NAME.query`` has the number of documents of
+    each query.
     """
+    parts = ("rank.train", "rank.test")
     lines = [line.split() for part in parts for line in (folder / part).read_text().splitlines()]
     queries = [int(line) for part in parts for line in (folder / f"{part}.query").read_text().split()]
     if sum(queries) != len(lines):

@@ -12,8 +12,8 @@ from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.reporting.renderer import to_bytes
 from eigenbandits.lab.reporting.tables import write_csv
+from eigenbandits.lab.studies.candidates import Candidate
 from eigenbandits.lab.studies.problems.figures import ratios
-from eigenbandits.lab.studies.problems.policies import Candidate
 from eigenbandits.lab.studies.problems.table import RegretTable
 
 # Points of a regret curve: the table needs only the last.
@@ -23,17 +23,7 @@ _POINTS = 100
 def experiment(
     candidates: Mapping[str, Candidate], environments: Mapping[str, Any], seeds: int, rounds: int, first_seed: int = 0
 ) -> Experiment:
-    """Return the experiment whose results `RegretTable` reads.
-
-    Parameters
-    ----------
-    candidates, environments
-        See `policies.available_policies` and `catalogue.available_problems`.
-    seeds, first_seed
-        The number of seeds, and the first of them.
-    rounds
-        The length of each run.
-    """
+    """Return the experiment whose results `RegretTable` reads."""
     return Experiment(
         name="problems",
         policies={label: candidate.policy for label, candidate in candidates.items()},

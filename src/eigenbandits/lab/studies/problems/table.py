@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.reporting.tables import aligned, markdown, standard_error
-from eigenbandits.lab.studies.problems.policies import Candidate
+from eigenbandits.lab.studies.candidates import Candidate
 
 NEAR = 1.05
 """The ratio up to which a policy counts as near the best."""
@@ -21,22 +21,10 @@ _HALF_A_MISTAKE = 0.5
 
 @dataclass(frozen=True)
 class Standing:
-    """How one policy does over all problems.
+    """How one policy does over all problems, by its ratio to the best untuned policy on each.
 
-    Attributes
-    ----------
-    policy : str
-        Its label.
-    tuned : bool
-        Whether it was tuned; see `Candidate`.
-    mean : float
-        Geometric mean over problems of its ratio to the best untuned policy.
-    worst : float
-        The largest of these ratios.
-    where : str
-        The problem of the largest.
-    near : int
-        The problems on which the ratio is at most 1.05.
+    `mean` is the geometric mean of the ratios, `worst` the largest, on the problem `where`, and `near` the number of
+    problems on which the ratio is at most 1.05.
     """
 
     policy: str
@@ -49,19 +37,7 @@ class Standing:
 
 @dataclass(frozen=True, eq=False)
 class RegretTable:
-    """The outcome of the study.
-
-    Parameters
-    ----------
-    policies, problems : sequence of str
-        The labels.
-    tuned : sequence of bool
-        For each policy, whether it was tuned.
-    regret : ndarray of shape (policies, problems, seeds)
-        Regret at the end of each run.
-    rounds : int
-        The length of each run.
-    """
+    """The outcome of the study: for each policy whether it was tuned, and regret (policies, problems, seeds)."""
 
     policies: Sequence[str]
     problems: Sequence[str]
@@ -157,7 +133,7 @@ class RegretTable:
         return "\n\n".join([*tables, self.note()])
 
     def note(self) -> str:
-        """Say what the numbers mean."""
+        """Explain the numbers."""
         seeds = self.regret.shape[2]
         return (
             f"Mean regret per round over {self.rounds:,} rounds and {seeds} seed{'s' if seeds > 1 else ''}. Ratios are "

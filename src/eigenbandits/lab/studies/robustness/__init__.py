@@ -1,1 +1,1 @@
-"""EigenUCB where low rank holds, where it half holds and where it fails, compared with its rivals on the same seeds."""
+"""EigenUCB where low rank holds, where it partly holds and where it fails, compared on the same seeds."""

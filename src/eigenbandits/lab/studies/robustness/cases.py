@@ -34,18 +34,9 @@ COLUMNS = {
 class Case:
     """One environment of the table.
 
-    Attributes
-    ----------
-    label : str
-        Its name.
-    environment : LowRank, Digits or AlteredStart
-        The environment.
-    structure : bool
-        Whether PSLB's assumption holds: θ* lies in a subspace of large variance.
-    adversarial : bool
-        Whether it is built to mislead.
-    normal : str
-        For a case that differs only in its start, the label of the same case with an ordinary start.
+    `structure` says whether PSLB's assumption holds, that θ* lies in a subspace of large variance, and `adversarial`
+    whether the case is built to mislead. `normal` is, for a case that differs only in its start, the label of the same
+    case with an ordinary start.
     """
 
     label: str

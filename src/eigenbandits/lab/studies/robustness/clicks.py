@@ -83,15 +83,7 @@ class Sales(WrappedEnvironment):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaleRound(Round):
-    """A round in which a click pays an amount that differs from round to round.
-
-    Attributes
-    ----------
-    amount : float
-        What a click pays in this round.
-    mean : float
-        What it pays on average.
-    """
+    """A round in which a click pays an amount that differs from round to round, and `mean` on average."""
 
     amount: float = 1.0
     mean: float = 1.0
@@ -152,7 +144,7 @@ def shares(results: Results) -> Mapping[tuple[str, str], Array]:
 
 
 def table(results: Results) -> str:
-    """Return the shares in per cent as text: problems in rows, policies in columns, ± standard errors over seeds."""
+    """Return the shares in percent as text: problems in rows, policies in columns, ± standard errors over seeds."""
     found = shares(results)
     shown = [policy for policy in results.policies if policy != RANDOM]
     cells = [
@@ -176,7 +168,7 @@ def sections(results: Results) -> dict[str, str]:
     """Return the table and the criterion as text, by title."""
     seeds = f"mean over {len(results.seeds)} seeds ± standard error"
     return {
-        f"Per cent of the gap between random and best that is earned, {seeds}": table(results),
+        f"Percent of the gap between random and best that is earned, {seeds}": table(results),
         "Criteria for EigenUCB with nothing set": str(criterion(results)),
     }
 

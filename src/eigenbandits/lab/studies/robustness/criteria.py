@@ -33,16 +33,9 @@ _Compared = tuple[float, str]
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion and its outcome.
+    """One criterion and its outcome: what is required, and whether it was met; None if no case was run that could tell.
 
-    Attributes
-    ----------
-    requirement : str
-        What is required.
-    met : bool or None
-        Whether it was met; None if no case was run that could tell.
-    lines : tuple of str
-        The cases that missed it, and by how much; or the case that came nearest to missing it.
+    `lines` are the cases that missed it, and by how much; or the case that came nearest to missing it.
     """
 
     requirement: str

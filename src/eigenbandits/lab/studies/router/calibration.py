@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from eigenbandits.lab.errors import unknown
+from eigenbandits.lab.experiments.run import run
 from eigenbandits.lab.studies.calibrate import Constant, compared
-from eigenbandits.lab.studies.router.players import RouterPlayer
+from eigenbandits.lab.studies.router.policies import RouterPolicy
 from eigenbandits.lab.studies.router.scenarios import Requests
 
 # Scenarios and budgets, by their place among the instance's: what is spent and earned, and what a change costs.
@@ -32,12 +33,9 @@ def quality(file: str, seeds: range) -> dict[str, float]:
 
 
 def _play(file: str, scenario: str, level: int, seed: int) -> dict[str, float]:
-    instance, player = Requests(file, scenario).instance(seed), RouterPlayer(level, seed)
-    player.reveal(instance)
-    for made in instance.rounds():
-        decision = player.choose(made.actions)
-        player.learn(decision, float(made.values[decision.index]))
-    return player.diagnostics()
+    instance, policy = Requests(file, scenario).instance(seed), RouterPolicy(level, seed)
+    run(policy, instance, sum(instance.phases), seed)
+    return policy.diagnostics()
 
 
 _LEARNER, _CHANGES = "eigenbandits.router.learner", "eigenbandits.router.changes"
@@ -53,17 +51,7 @@ CONSTANTS = {
 
 
 def table(file: Path, name: str, seeds: range) -> str:
-    """Return what was measured with each value of a constant, as text.
-
-    Parameters
-    ----------
-    file
-        What `data.prepare` wrote.
-    name
-        A key of `CONSTANTS`.
-    seeds
-        The seeds.
-    """
+    """Return what was measured with each value of one of `CONSTANTS` on the file that `data.prepare` wrote, as text."""
     if name not in CONSTANTS:
         raise unknown("constant", name, CONSTANTS)
     module, attribute, values = CONSTANTS[name]

@@ -28,14 +28,8 @@ MODELS = tuple(PRICES)
 def prepare(folder: Path, out: Path, vectors: Path | None = None) -> Path:
     """Write prompts' vectors, rewards and costs as one file of arrays, and return its path; an existing file is kept.
 
-    Parameters
-    ----------
-    folder
-        The folder of the data: `router/` holds the splits as .jsonl files, and `problems/` RouteLLM's file.
-    out
-        The file to write.
-    vectors
-        An .npz file with the vectors of each split, in the order of the lines; None to encode the prompts.
+    In the folder of the data, `router/` holds the splits as .jsonl files, and `problems/` RouteLLM's file. `vectors` is
+    an .npz file with the vectors of each split, in the order of the lines; without it the prompts are encoded.
     """
     if out.exists():
         return out

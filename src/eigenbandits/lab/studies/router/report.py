@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from eigenbandits.inputs import Array
 from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.reporting.statistics import mean_interval
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.lab.studies.router.players import BLOCK
+from eigenbandits.lab.studies.router.policies import BLOCK
 from eigenbandits.lab.studies.router.scenarios import PAIR_REQUESTS, pair_rows
 from eigenbandits.lab.studies.router.study import PEER, PEER_PRIORS
 
@@ -26,7 +27,7 @@ Three phases of 608 requests: Gemini at its usual price, at $0.10 and $0.10 per 
 again. share: of Gemini. adapted: requests of a phase until Gemini has half of the last 50 requests, and in the third
 phase until its share is back within 5 points of the first's; 50 is the least that can be measured, 608 means never.""",
     "degraded": """\
-Three phases of 608 requests: in the second every answer of Mistral is worth 0.75, at the same cost, and nobody says so.
+Three phases of 608 requests: in the second every answer of Mistral is worth 0.75, at the same cost, without notice.
 share: of Mistral. adapted: requests until Mistral has at most a quarter of the last 50, and in the third phase until it
 has half of its share in the first; 50 is the least that can be measured, 608 means never.""",
     "arrival": """\
@@ -36,8 +37,8 @@ least it can reach. The router has no such phase.""",
     "bad-arrival": "The same, with every answer of Flash worth half: it should not be adopted.",
     "pairs": """\
 RouteLLM's pairs of a strong and a weak model: 3,000 requests to learn, 3,000 measured. A call to the strong model costs
-1, one to the weak model nothing. random: strong with the same share. told both answers: a ridge regression that is told
-what both models answered to the requests to learn from. oracle: strong where it alone is right, and elsewhere as the
+1, one to the weak model nothing. random: strong with the same share. both answers: a ridge regression that sees
+the answers of both models to the requests to learn from. oracle: strong where it alone is right, and elsewhere as the
 share allows.""",
 }
 
@@ -70,20 +71,9 @@ def report(scenario: str, results: Results, data: Mapping[str, Array]) -> str:
 
 
 def paired(first: Array, second: Array) -> tuple[float, float]:
-    """Return the mean of the differences and half of its 95 % interval.
-
-    Examples
-    --------
-    >>> paired(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0]))
-    (1.0, 2.48...)
-    """
-    from scipy.stats import t
-
-    gaps = first - second
-    if len(gaps) < 2:
-        return float(gaps.mean()), math.nan
-    half = float(t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    return float(gaps.mean()), half
+    """Return the mean of the differences and half of its 95 % interval."""
+    found = mean_interval(first - second)
+    return found.mean, found.high - found.mean
 
 
 def _pacing(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
@@ -108,7 +98,7 @@ def _pacing(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> str:
 
 
 def _first(found: Mapping[str, Sequence[Mapping[str, Array]]]) -> Sequence[Mapping[str, Array]]:
-    """Return the rows of this library's player, which comes first."""
+    """Return the rows of this library's policy, which comes first."""
     return next(iter(found.values()))
 
 
@@ -168,15 +158,15 @@ def _pairs(found: Mapping[str, Sequence[Mapping[str, Array]]], data: Mapping[str
     for row in _first(found):
         share = row["share_1"]
         random = share * strong + (1.0 - share) * weak
-        told = np.array([_by_score(*each) for each in zip(scores, measured, share.tolist(), strict=True)])
+        both = np.array([_by_score(*each) for each in zip(scores, measured, share.tolist(), strict=True)])
         # Calls beyond the prompts that only the strong model gets right go where both are right, or both wrong.
         best = weak + np.minimum(share, only)
-        gaps = [f"{gap:+.4f} ± {half:.4f}" for gap, half in (paired(row["quality_1"], random), paired(told, random))]
-        quality = [f"{each.mean():.4f}" for each in (row["quality_1"], random, told, best)]
+        gaps = [f"{gap:+.4f} ± {half:.4f}" for gap, half in (paired(row["quality_1"], random), paired(both, random))]
+        quality = [f"{each.mean():.4f}" for each in (row["quality_1"], random, both, best)]
         mean = percent(float(share.mean()))
         cells.append([mean, f"{quality[0]} ({gaps[0]})", quality[1], f"{quality[2]} ({gaps[1]})", quality[3]])
     cells.append(["100 %", f"{strong.mean():.4f}", "always strong", "", ""])
-    headers = ["strong calls", "router (ahead of random)", "random", "told both answers (ahead of random)", "oracle"]
+    headers = ["strong calls", "router (ahead of random)", "random", "both answers (ahead of random)", "oracle"]
     return aligned(headers, cells)
 
 

@@ -42,15 +42,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Requests:
-    """A stream of requests.
-
-    Parameters
-    ----------
-    file : str
-        What `data.prepare` wrote.
-    scenario : str
-        "pacing", "price", "degraded", "arrival", "bad-arrival" or "pairs".
-    """
+    """The stream of requests of a scenario, from the file that `data.prepare` wrote."""
 
     file: str
     scenario: str
@@ -68,18 +60,9 @@ class Requests:
 class RequestsInstance:
     """The requests of one seed.
 
-    Attributes
-    ----------
-    models : tuple of str
-        The models that are there at first.
-    budgets : ndarray
-        One for each level; 0 for none.
-    focus : int
-        The model that the scenario is about.
-    phases : tuple of int
-        Requests in each phase.
-    current : Request
-        The request of the current round.
+    Of the attributes, `models` are those available at first, `budgets` one for each level, 0 for none, `focus` the
+    model that the scenario is about, `phases` the number of requests in each phase, and `current` the request of the
+    round.
     """
 
     theta = basis = np.zeros(0)

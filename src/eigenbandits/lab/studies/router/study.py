@@ -7,7 +7,8 @@ from typing import Any
 
 from eigenbandits.lab.experiments.experiment import Experiment
 from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.studies.router.players import BudgetedPlayer, ParetoPlayer, RouterPlayer
+from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.studies.router.policies import BudgetedPolicy, ParetoPolicy, RouterPolicy
 from eigenbandits.lab.studies.router.scenarios import Requests
 
 PEER, PEER_PRIORS = "ParetoBandit", "ParetoBandit with priors"
@@ -32,17 +33,17 @@ def experiment(
     environment = Requests(str(file.absolute()), "pacing" if alone else scenario)
     instance = environment.instance(0)
     first = SCENARIOS[scenario] if first_seed is None else first_seed
-    kinds: dict[str, tuple[type[RouterPlayer], dict[str, Any]]] = (
-        {"Budgeted": (BudgetedPlayer, {})} if alone else {"Router": (RouterPlayer, {})}
+    kinds: dict[str, tuple[type[RouterPolicy], dict[str, Any]]] = (
+        {"Budgeted": (BudgetedPolicy, {})} if alone else {"Router": (RouterPolicy, {})}
     )
     if peer and scenario != "pairs":
-        kinds[PEER] = (ParetoPlayer, {"priors": False})
+        kinds[PEER] = (ParetoPolicy, {"priors": False})
         if not alone:
-            kinds[PEER_PRIORS] = (ParetoPlayer, {"priors": True})
+            kinds[PEER_PRIORS] = (ParetoPolicy, {"priors": True})
     return Experiment(
         name=f"router-{scenario}",
         policies={
-            f"{name} {level}": {"kind": f"{kind.__module__}:{kind.__name__}", "level": level, **options}
+            f"{name} {level}": entry(kind, level=level, **options)
             for name, (kind, options) in kinds.items()
             for level in range(len(instance.budgets))
         },

@@ -8,24 +8,24 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from eigenbandits.inputs import Array
-from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.lab.studies.router.data import MODELS, PRICES
-from eigenbandits.lab.studies.router.players import pareto_features, pareto_router
+from eigenbandits.lab.studies.router.policies import pareto_features, pareto_router
 from eigenbandits.lab.studies.router.scenarios import BUDGETS
 from eigenbandits.router import Model, Router
 
 # Requests until the next router has its turn: long enough for caches to be warm.
 BLOCK = 100
+REQUESTS = 1785
 LEGEND = """\
 Microseconds for one request, the routers taking turns: the fastest twentieth, the median and the mean of routing and
 feedback together, once the first half of the requests has been learned. The mean holds everything: directions found
 again, priors fitted, and other work of the machine. floor: one product of three models with a prompt."""
 
 
-def timing(data: Mapping[str, Array], peer: bool = False, requests: int = 1785) -> str:
+def timing(data: Mapping[str, Array], peer: bool = False) -> str:
     """Return the table of times as text."""
-    vectors = data["val_vectors"].astype(np.float64)[:requests]
+    vectors = data["val_vectors"].astype(np.float64)[:REQUESTS]
     rewards, costs = data["val_rewards"], data["val_costs"]
     turns: dict[str, Callable[[int], float]] = {"Router, d = 384": _ours(vectors, rewards, costs)}
     if peer:
@@ -70,10 +70,7 @@ def _ours(vectors: Array, rewards: Array, costs: Array) -> Callable[[int], float
 
 
 def _peer(vectors: Array, rewards: Array, costs: Array) -> Callable[[int], float]:
-    try:
-        router = pareto_router(BUDGETS[1], False, vectors.shape[1])
-    except ImportError as error:
-        raise LabError(f"ParetoBandit cannot be imported ({error}); pip install paretobandit==0.1.1.") from None
+    router = pareto_router(BUDGETS[1], False, vectors.shape[1])
 
     def turn(row: int) -> float:
         begin = time.perf_counter()

@@ -22,15 +22,7 @@ _FETCH = "fetch it with: eigenbandits data fetch cifar10"
 
 
 def read_cifar(path: str | PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the pixels (n, 3, 32, 32) and the labels (n,) of one file.
-
-    Raises
-    ------
-    DataError
-        If the file is truncated, or not in this format.
-    FileNotFoundError
-        If there is no such file.
-    """
+    """Return the pixels (n, 3, 32, 32) and the labels (n,) of one file; raises `DataError` if it is damaged."""
     file = Path(path)
     content = np.fromfile(file, dtype=np.uint8)
     if len(content) == 0 or len(content) % _RECORD:
@@ -50,10 +42,7 @@ def read_cifar(path: str | PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[np
 def cifar10(folder: str | PathLike[str] | None = None) -> LabeledImages:
     """Return CIFAR-10 from a folder: 50,000 images for training, then 10,000 for testing.
 
-    Parameters
-    ----------
-    folder
-        The folder of the data, with ``cifar-10-batches-bin`` or its six files; by default what `data_folder` returns.
+    The folder, by default that of the data, holds ``cifar-10-batches-bin`` or its six files.
     """
     place = cifar10_folder(folder)
     parts = [read_cifar(place / name) for name in (*TRAINING, *TESTING)]

@@ -23,22 +23,8 @@ _MARGIN = 256 / 224
 class ClassFolders:
     """The images in the folders of a folder, one folder for each class, read a block at a time.
 
-    Parameters
-    ----------
-    folder : path
-        Holds one folder for each class; the classes are numbered in the order of their names.
-    size : int
-        Width and height of the images: the shorter side is resized to 8/7 of it and the center is cropped; images that
-        already have this size are used as they are.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        The names of the folders.
-    files : tuple of Path
-        All images, class by class.
-    labels : ndarray of int64, shape (n,)
-        The class of each.
+    Classes are numbered in the order of their names. The shorter side of an image is resized to 8/7 of `size` and the
+    center is cropped; images that already have this size are used as they are.
     """
 
     def __init__(self, folder: str | PathLike[str], size: int = 224) -> None:

@@ -21,20 +21,7 @@ _BYTES = 0x08
 
 
 def read_idx(path: str | PathLike[str]) -> NDArray[np.uint8]:
-    """Return the array of unsigned bytes that an IDX file holds.
-
-    Parameters
-    ----------
-    path
-        The file; one whose name ends in .gz is unpacked.
-
-    Raises
-    ------
-    DataError
-        If the file is not IDX, holds other numbers than unsigned bytes, or is truncated or too long.
-    FileNotFoundError
-        If there is no such file.
-    """
+    """Return the array of unsigned bytes in an IDX file, plain or .gz; raises `DataError` if it is anything else."""
     file = Path(path)
     content = _content(file)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _BYTES or content[3] == 0:
@@ -53,11 +40,7 @@ def read_idx(path: str | PathLike[str]) -> NDArray[np.uint8]:
 def mnist(folder: str | PathLike[str] | None = None) -> LabeledImages:
     """Return MNIST from a folder: 60,000 images for training, then 10,000 for testing.
 
-    Parameters
-    ----------
-    folder
-        The folder of the data, with the four files or ``mnist`` with the files in it; by default what `data_folder`
-        returns.
+    The folder, by default that of the data, holds the four files, or ``mnist`` with the files in it.
     """
     place = mnist_folder(folder)
     pixels, labels = [], []

@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class LabeledImages:
-    """Images and their classes, those for training first.
+    """Images and their classes, the first `training` of them for training, the others for testing.
 
-    Attributes
-    ----------
-    pixels : ndarray of uint8, shape (n, channels, height, width)
-        The images.
-    labels : ndarray of int64, shape (n,)
-        The class of each, from 0 on.
-    training : int
-        The number of images for training, which come first; the others are for testing.
-    classes : tuple of str
-        The names of the classes.
+    `pixels` has the shape (n, channels, height, width), `labels` (n,); `classes` are the names.
     """
 
     pixels: NDArray[np.uint8]

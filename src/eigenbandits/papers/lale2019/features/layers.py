@@ -25,19 +25,7 @@ class Layer(Protocol):
 
 
 class Dense:
-    """A matrix and a bias, with or without a ReLU.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (h, K·d)
-        The matrix.
-    bias : ndarray of shape (K·d,)
-        The bias.
-    classes : int
-        K.
-    relu : bool
-        Whether negative outputs are set to 0.
-    """
+    """A matrix (h, K·d) and a bias (K·d,), with or without a ReLU."""
 
     def __init__(self, weight: Numbers, bias: Numbers, classes: int, relu: bool) -> None:
         self.weight, self.bias, self.classes, self.relu = weight, bias, classes, relu

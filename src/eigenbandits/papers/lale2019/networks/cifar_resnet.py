@@ -36,17 +36,9 @@ class ResidualBlock(nn.Module):
 
 
 class CifarResNet(nn.Module):
-    """A residual network of 6n + 2 layers without its last: 64 numbers for an image.
+    """A residual network of 6n + 2 layers without its last: 64 numbers for an image; n = 9 for ResNet-56.
 
-    Parameters
-    ----------
-    blocks : int
-        n, the blocks of each stage: 9 for ResNet-56.
-
-    Attributes
-    ----------
-    mean, deviation
-        What the pre-trained networks expect of each channel.
+    `mean` and `deviation` are what the pre-trained networks expect of each channel.
     """
 
     outputs = STAGES[-1]

@@ -29,21 +29,14 @@ FILE = "resnet50-val-5000.npz"
 _HELD_OUT = 5
 
 
-class Pooled(Trainer):
+class PooledTrainer(Trainer):
     """A representation layer, after a linear bottleneck, on the outputs of a fixed ResNet-50.
 
     The paper trains the changed network itself. With about four images of a class the labels alone teach little; if the
     classes are those of the network's last layer, its probabilities are the targets instead. The bottleneck keeps the
     K·d outputs of 1,000 classes affordable: a matrix of 128 × 100,000 instead of 2,048 × 100,000.
 
-    Parameters
-    ----------
-    data
-        The name of the features.
-    arrays
-        ``features`` (n, h), ``labels`` (n,), and the last layer's ``weight`` (h, K) and ``bias`` (K,).
-    source
-        Where they come from, for error messages.
+    `arrays` holds ``features`` (n, h), ``labels`` (n,), and the last layer's ``weight`` (h, K) and ``bias`` (K,).
     """
 
     network = "resnet50"
@@ -117,7 +110,7 @@ def training_first(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return np.argsort(held, kind="stable"), int((~held).sum())
 
 
-def imagenet(folder: Place | None = None) -> Pooled:
+def imagenet(folder: Place | None = None) -> PooledTrainer:
     """Return the trainer for the 5,000 validation images whose features are in the folder of the data."""
     path = data_folder(folder) / "imagenet" / FILE
     if not path.is_file():
@@ -125,24 +118,13 @@ def imagenet(folder: Place | None = None) -> Pooled:
             f"there is no {path}; for images of your own: "
             "eigenbandits features make NAME --images FOLDER --weights resnet50.npz"
         )
-    return Pooled("imagenet", read_weights(path), str(path))
+    return PooledTrainer("imagenet", read_weights(path), str(path))
 
 
-def from_folder(name: str, images: Place, weights: Place, cache: Place | None, echo: Echo) -> Pooled:
+def from_folder(name: str, images: Place, weights: Place, cache: Place | None, echo: Echo) -> PooledTrainer:
     """Return the trainer for images in class folders; the outputs of the ResNet-50 are computed once and kept.
 
-    Parameters
-    ----------
-    name
-        The name of the features.
-    images
-        The folder of class folders.
-    weights
-        The weights of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
-    cache
-        The cache folder.
-    echo
-        Called with lines of progress.
+    The weights are those of a ResNet-50 by torchvision's names, its last layer ``fc`` among them.
     """
     found, given = ClassFolders(images), read_weights(weights)
     trunk = ResNet(50)
@@ -162,7 +144,7 @@ def from_folder(name: str, images: Place, weights: Place, cache: Place | None, e
             "bias": given["fc.bias"],
         }
         save_arrays(path, kept | {"key": np.array(key)})
-    return Pooled(name, kept, str(path))
+    return PooledTrainer(name, kept, str(path))
 
 
 def _pooled(trunk: ResNet, pixels: NDArray[np.uint8]) -> NDArray[np.float16]:

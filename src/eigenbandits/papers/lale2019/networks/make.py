@@ -13,7 +13,7 @@ from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import cache_folder
 from eigenbandits.papers.lale2019.features.cache import feature_name, features_path, is_made, key_of
 from eigenbandits.papers.lale2019.features.file import VERSION, Features, save_arrays, save_features
-from eigenbandits.papers.lale2019.networks.large_images import Pooled, from_folder, imagenet
+from eigenbandits.papers.lale2019.networks.large_images import PooledTrainer, from_folder, imagenet
 from eigenbandits.papers.lale2019.networks.small_images import Cifar10, Cifar10ResNet18, Mnist
 from eigenbandits.papers.lale2019.networks.summary import summarize
 from eigenbandits.papers.lale2019.networks.trainer import Trainer
@@ -25,20 +25,10 @@ Place = str | PathLike[str]
 
 @dataclass(frozen=True)
 class FeatureRequest:
-    """Which features are wanted.
+    """Which features to make; without a network or epochs, with the defaults.
 
-    Attributes
-    ----------
-    data : str
-        ``"mnist"``, ``"cifar10"``, ``"imagenet"``, or a name for a folder of images.
-    network : str, optional
-        ``"resnet18"`` for CIFAR-10 as in the paper; the default network otherwise.
-    images, weights : path, optional
-        The folder of images, and the file of pre-trained weights.
-    folder, cache : path, optional
-        The folders of the data and of the cache.
-    epochs : int, optional
-        The number of epochs, by default the trainer's.
+    `data` is ``"mnist"``, ``"cifar10"``, ``"imagenet"``, or a name for a folder of images; `network` is ``"resnet18"``
+    for CIFAR-10 as in the paper.
     """
 
     data: str
@@ -72,26 +62,7 @@ class FeatureRequest:
 
 
 def make(trainer: Trainer, dim: int, layer: str, cache: Place | None, echo: Echo) -> tuple[Path, bool]:
-    """Make one file of features, unless it exists.
-
-    Parameters
-    ----------
-    trainer
-        The trainer of the images.
-    dim
-        d.
-    layer
-        ``"linear"``, ``"relu"`` or, for an unchanged network, ``"product"``.
-    cache
-        The cache folder.
-    echo
-        Called with lines of progress.
-
-    Returns
-    -------
-    (Path, bool)
-        Its path, and whether it was made now.
-    """
+    """Make one file of features, unless it exists, and return its path and whether it was made now."""
     if layer not in trainer.layers:
         raise DataError(f"layer is {layer!r}; expected one of {', '.join(trainer.layers)} for {trainer.data}.")
     name = feature_name(trainer.data, trainer.network, dim, layer)
@@ -122,7 +93,7 @@ def _computed(
     trainer: Trainer, name: str, dim: int, layer: str, facts: dict[str, object], cache: Place | None, echo: Echo
 ) -> Features:
     if layer == "product":
-        assert isinstance(trainer, Pooled)  # no other trainer names this layer
+        assert isinstance(trainer, PooledTrainer)  # no other trainer names this layer
         product, queries = trainer.product(dim)
         labels = trainer.labels if trainer.classes == product.classes else None
         return summarize(product, np.ones(dim), queries, labels, 0, facts)

@@ -49,13 +49,8 @@ class ResidualBlock(nn.Module):
 class ResNet(nn.Module):
     """ResNet-18 or ResNet-50 without its last layer: 512 or 2,048 numbers for an image.
 
-    Parameters
-    ----------
-    depth : {18, 50}
-        Which one.
-    stem : {"imagenet", "cifar"}
-        How images come in: by a convolution of 7 × 7 and a pooling that divide the size by four, or, for images of
-        32 × 32 pixels, by one of 3 × 3 that leaves it. The weights of the one do not fit the other's first layer.
+    With the stem "imagenet" images come in by a convolution of 7 × 7 and a pooling that divide the size by four; with
+    "cifar", for images of 32 × 32 pixels, by one of 3 × 3 that leaves it. The weights of the one do not fit the other.
     """
 
     mean, deviation = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -9,18 +9,8 @@ from torch import Tensor, nn
 class Segments(nn.Module):
     """The representation layer and the final vector (section 5 of the paper).
 
-    Parameters
-    ----------
-    inputs : int
-        Numbers that the network before gives for an image.
-    classes : int
-        K.
-    dim : int
-        d.
-    relu : bool
-        Whether the representation layer ends in a ReLU, which the paper does not say.
-    bottleneck : int, optional
-        A linear layer with this many outputs before the representation layer, which keeps that one small.
+    Whether the representation layer ends in a ReLU, the paper does not say. A `bottleneck` is a linear layer with this
+    many outputs before the representation layer, which keeps that one small.
     """
 
     def __init__(self, inputs: int, classes: int, dim: int, relu: bool, bottleneck: int | None = None) -> None:

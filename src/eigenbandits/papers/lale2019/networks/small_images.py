@@ -65,16 +65,8 @@ class Mnist(_SmallImages):
 class Cifar10(_SmallImages):
     """CIFAR-10 through a pre-trained ResNet-56 whose last blocks are tuned with the new representation layer.
 
-    The paper tunes a ResNet-18; see `Cifar10ResNet18`. The lower blocks are evaluated once for all networks.
-
-    Parameters
-    ----------
-    folder
-        The folder of the data.
-    weights
-        The pre-trained weights, by default ``cifar10/resnet56.npz`` in the folder of the data.
-    blocks
-        The number of blocks of the last stage that are tuned.
+    The paper tunes a ResNet-18; see `Cifar10ResNet18`. The lower blocks are evaluated once for all networks. The
+    weights are by default ``cifar10/resnet56.npz`` in the folder of the data.
     """
 
     data, network = "cifar10", "resnet56"
@@ -148,13 +140,8 @@ class Cifar10(_SmallImages):
 class Cifar10ResNet18(_SmallImages):
     """CIFAR-10 through ResNet-18, as in the paper: all of it is trained, which needs a GPU.
 
-    Parameters
-    ----------
-    folder
-        The folder of the data.
-    weights
-        Pre-trained weights by torchvision's names; images are then resized to 224 × 224 pixels, as those expect. None
-        trains from scratch, with a first layer for 32 × 32.
+    With pre-trained weights, by torchvision's names, images are resized to 224 × 224 pixels, as those expect. Without,
+    it is trained from scratch, with a first layer for 32 × 32.
     """
 
     data, network = "cifar10", "resnet18"

@@ -29,16 +29,7 @@ def summarize(
 ) -> Features:
     """Return features with segments of root mean square norm 1, and unchanged logits.
 
-    Parameters
-    ----------
-    layer, theta, hidden
-        As trained.
-    labels
-        The classes of the images; None if the network has other classes.
-    training
-        The number of images, the first ones, that the network was trained on.
-    facts
-        Facts known already.
+    The first `training` images are those that the network was trained on; `labels` is None if it has other classes.
     """
     models = np.asarray(theta, dtype=np.float32)[None]
     rough = Features(layer, theta, hidden, np.zeros(len(hidden), dtype=np.int64), {})

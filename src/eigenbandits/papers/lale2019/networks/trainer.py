@@ -1,4 +1,4 @@
-"""What leads from a dataset to features: its images, its settings, and how its networks are trained."""
+"""Trainers: the images of a dataset, its settings, and how its networks are trained."""
 
 from __future__ import annotations
 
@@ -18,16 +18,9 @@ from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network, and the inputs of its representation layer for every image.
+    """A trained network and its last layers, and the inputs (n, h) of its representation layer for every image.
 
-    Attributes
-    ----------
-    network : nn.Module
-        Everything that was trained or used, for its weights.
-    head : Segments
-        Its last layers.
-    hidden : ndarray of float32, shape (n, h)
-        The inputs of the representation layer, after the bottleneck if there is one.
+    They are those after the bottleneck, if there is one.
     """
 
     network: nn.Module
@@ -45,22 +38,10 @@ class Trained:
 
 
 class Trainer(ABC):
-    """From one dataset to trained networks.
+    """From one dataset to trained networks, whose features have the names `data` and `network`.
 
-    Attributes
-    ----------
-    data, network : str
-        The names that the features have.
-    plan : TrainingPlan
-        How networks are trained.
-    labels : ndarray of int64, shape (n,)
-        The classes of the images, those for training first.
-    training : int
-        The number of images for training.
-    classes : int
-        K.
-    fingerprint : str
-        A hash of the images and their labels.
+    The first `training` of the `labels` (n,) are those of the images for training; `fingerprint` is a hash of the
+    images and their labels.
     """
 
     data: str

@@ -23,18 +23,7 @@ _EVALUATED = 250
 class TrainingPlan:
     """How a network is trained: AdamW, with a rate that rises over the first tenth of the steps and then falls to 0.
 
-    Attributes
-    ----------
-    epochs : int
-        The number of passes over the images.
-    batch : int
-        Images for each step.
-    rate : float
-        The highest learning rate.
-    decay : float
-        Weight decay.
-    seed : int
-        Seed of the initial weights and of the order of the images.
+    The seed is that of the initial weights and of the order of the images.
     """
 
     epochs: int
@@ -68,20 +57,8 @@ def train(
 ) -> None:
     """Train parameters on the cross entropy of a network's logits.
 
-    Parameters
-    ----------
-    network
-        From inputs to logits (n, K).
-    parameters
-        The trained parameters.
-    inputs
-        Returns the inputs of examples, given by their numbers.
-    targets
-        The class of each example, (n,), or the target probabilities of all classes, (n, K).
-    plan
-        The training plan.
-    echo
-        Called with a line after each epoch.
+    `inputs` returns the inputs of examples, given by their numbers; `targets` are the classes (n,), or the
+    probabilities of all classes (n, K). `echo` gets a line after each epoch.
     """
     rng = np.random.default_rng(plan.seed)
     optimizer = torch.optim.AdamW(parameters, lr=plan.rate, weight_decay=plan.decay)

@@ -56,16 +56,7 @@ def convert(source: str | PathLike[str], target: str | PathLike[str]) -> int:
 def load_weights(module: nn.Module, weights: Weights, source: str, ignored: tuple[str, ...] = ()) -> None:
     """Load weights into a network, refusing any that are missing, superfluous or of another shape.
 
-    Parameters
-    ----------
-    module
-        The network.
-    weights
-        The arrays by the names of its parameters and buffers.
-    source
-        Where they come from, for error messages.
-    ignored
-        Prefixes of names that may be superfluous, such as the last layer's, which is replaced.
+    `ignored` has prefixes of names that may be superfluous, such as the last layer's, which is replaced.
     """
     wanted = {name: value for name, value in module.state_dict().items() if not name.endswith(_COUNTS)}
     given = {

@@ -27,16 +27,8 @@ ADOPTED, ADOPTION_WINDOW, HELD = 0.1, 100, 50
 BURN_IN = 20
 
 
-class RouterPlayer:
-    """The router of this library.
-
-    Parameters
-    ----------
-    level : int
-        Which of the instance's budgets.
-    seed : int, optional
-        Seed of the router.
-    """
+class RouterPolicy:
+    """The router of this library, on one of the budgets of the instance."""
 
     burn_in = 0
 
@@ -135,7 +127,7 @@ class RouterPlayer:
         return float(reached.argmax() + WINDOW) if reached.any() else float(len(inside))
 
 
-class BudgetedPlayer(RouterPlayer):
+class BudgetedPolicy(RouterPolicy):
     """`Budgeted` alone, which learns the costs too, in the leading directions of the prompts of `val`."""
 
     def set_up(self) -> None:
@@ -155,17 +147,10 @@ class BudgetedPlayer(RouterPlayer):
         self.policy.learn(self.decision, reward, cost=cost)
 
 
-class ParetoPlayer(RouterPlayer):
+class ParetoPolicy(RouterPolicy):
     """ParetoBandit 0.1.1 with the settings of its experiments, its PCA of 25 components and its budget pacer.
 
-    Parameters
-    ----------
-    level : int
-        Which of the instance's budgets.
-    priors : bool
-        Whether it starts from the priors that it ships; else from nothing, with the settings that it lists for that.
-    seed : int, optional
-        Seed of the router.
+    It starts from the priors that it ships, or from nothing, with the settings that it lists for that.
     """
 
     burn_in = BURN_IN
