@@ -39,19 +39,22 @@ class Calls(PolicyCalls):
             Its name.
         actions
             (K, d) vectors, for a policy without a catalogue.
-        query
-            (d,) vector, for a policy with one; None offers the items as they are.
-        items
-            The ids to choose from; None for all items.
-        allowed, exclude
+
+        Other Parameters
+        ----------------
+        query : ArrayLike
+            (d,) vector, for a policy with a catalogue; without it the items are offered as they are.
+        items : Sequence[str]
+            The ids to choose from; by default all items.
+        allowed, exclude : Sequence[int] | Sequence[str]
             The only ones that may be chosen, and those that may not: rows of `actions`, or ids of items. All of them
             still show the policy where the actions lie.
-        scores
+        scores : ArrayLike
             What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
             or never.
-        costs
+        costs : Sequence[float | None]
             What each action, or each of `items`, costs, None where that is not known; for a policy with a budget.
-        request
+        request : str
             Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
             that a lost response does not lead to a second decision.
         """
