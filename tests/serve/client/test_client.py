@@ -278,6 +278,15 @@ def test_a_reward_takes_the_decision_itself():
         client.reward("news", 7, 1.0)  # type: ignore[arg-type]
 
 
+def test_a_reset_while_connecting_is_no_answer(monkeypatch):
+    def reset(*_: object, **__: object) -> None:
+        raise ConnectionResetError("reset by peer")
+
+    monkeypatch.setattr("socket.create_connection", reset)
+    with pytest.raises(UnavailableError, match="reset by peer"):
+        Client("http://127.0.0.1:8765", patience=0.0).status()
+
+
 def test_one_id_in_the_place_of_a_list_is_refused_before_it_is_sent():
     with scripted() as service, Client(service.url) as client:
         for call in (
