@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from eigenbandits import __version__
 from eigenbandits.extras import MissingExtraError, need
 
 if TYPE_CHECKING:
     import typer
+
+
+def versions() -> str:
+    """Return what a report of an error should name."""
+    return f"eigenbandits {__version__}, Python {platform.python_version()}"
 
 
 def app() -> typer.Typer:
@@ -42,6 +49,10 @@ def app() -> typer.Typer:
 def main() -> None:
     """Run the command line; what is missing is said in one sentence, with exit code 1."""
     try:
-        app()()
+        # Known without any extra.
+        if sys.argv[1:] == ["--version"]:
+            print(versions())
+        else:
+            app()()
     except MissingExtraError as error:
         sys.exit(f"Error: {error}")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Annotated
 
 import typer
 
-import eigenbandits
+from eigenbandits.cli import versions
 
 
 def _print(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"eigenbandits {eigenbandits.__version__}, Python {platform.python_version()}")
+        typer.echo(versions())
         raise typer.Exit
 
 
