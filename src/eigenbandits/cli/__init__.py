@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from eigenbandits import __version__
+from eigenbandits.cli.version import versions
 from eigenbandits.extras import MissingExtraError, need
 
 if TYPE_CHECKING:
     import typer
-
-
-def versions() -> str:
-    """Return what a report of an error should name."""
-    return f"eigenbandits {__version__}, Python {platform.python_version()}"
 
 
 def app() -> typer.Typer:
@@ -24,7 +18,7 @@ def app() -> typer.Typer:
     need("cli", "typer", "rich", what="The command line")
     import typer
 
-    from eigenbandits.cli import version
+    from eigenbandits.cli.options import of_the_application
     from eigenbandits.cli.sections import SECTIONS, Sections
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
@@ -36,7 +30,7 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    made.callback()(version.options)
+    made.callback()(of_the_application)
     for name in (name for section in SECTIONS.values() for name in section):
         module = import_module(f"eigenbandits.cli.{name.replace('-', '_')}")
         if hasattr(module, "commands"):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eigenbandits.cli.version import versions
 from eigenbandits.inputs import whole
 
 Vectors = StrEnum("Vectors", ["sphere", "cube", "heavy", "duplicates"])
@@ -80,3 +81,17 @@ Scheduler = Annotated[
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Rerun cells that were made by a different state of this library's code.")
 ]
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        typer.echo(versions())
+        raise typer.Exit
+
+
+def of_the_application(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions and leave.", callback=_print_versions, is_eager=True)
+    ] = False,
+) -> None:
+    """Linear bandits that find the subspace in which the actions live, and explore only there."""

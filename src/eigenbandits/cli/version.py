@@ -1,23 +1,12 @@
-"""`eigenbandits --version`: what a report of an error should name."""
+"""`eigenbandits --version`: what a report of an error should name, whichever extras are installed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import platform
 
-import typer
-
-from eigenbandits.cli import versions
+import eigenbandits
 
 
-def _print(wanted: bool) -> None:
-    if wanted:
-        typer.echo(versions())
-        raise typer.Exit
-
-
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the versions and leave.", callback=_print, is_eager=True)
-    ] = False,
-) -> None:
-    """Linear bandits that find the subspace in which the actions live, and explore only there."""
+def versions() -> str:
+    """Return the version of the library, and of Python."""
+    return f"eigenbandits {eigenbandits.__version__}, Python {platform.python_version()}"
