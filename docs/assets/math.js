@@ -20,6 +20,15 @@
     document.querySelectorAll("[data-md-component=search][role=dialog]").forEach(function (element) {
       element.setAttribute("aria-label", "Search");
     });
+    // A paragraph that holds nothing but a picture is a figure, which scrolls on a narrow screen.
+    document.querySelectorAll(".md-typeset p > img:only-child").forEach(function (element) {
+      const paragraph = element.parentElement;
+      if (paragraph.textContent.trim()) return;
+      paragraph.classList.add("figure");
+      paragraph.tabIndex = 0;
+      paragraph.setAttribute("role", "group");
+      paragraph.setAttribute("aria-label", "figure");
+    });
     // So must a table or a block of code that is wider than the screen.
     document.querySelectorAll(".md-typeset__scrollwrap, .highlight pre > code").forEach(function (element) {
       element.tabIndex = 0;

@@ -59,6 +59,8 @@ def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     if not target.parent.is_dir():
         reason = f"there is no such folder; make it before writing {target.name} to it"
         raise FileNotFoundError(errno.ENOENT, reason, str(target.parent))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file in it", str(target))
     try:
         with temporary.open("xb") as file:
             yield file

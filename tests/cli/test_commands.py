@@ -197,6 +197,13 @@ def test_a_missing_extra_gets_one_sentence_with_the_command(module, arguments, w
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_version_needs_no_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.setattr(sys, "argv", ["eigenbandits", "--version"])
+    cli.main()
+    assert capsys.readouterr().out.startswith(f"eigenbandits {eb.__version__}, Python 3.")
+
+
 def test_the_application_itself_says_so_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(MissingExtraError, match="The command line needs typer"):

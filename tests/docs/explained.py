@@ -1,4 +1,4 @@
-"""The problems of the explanation that moves, and its three policies, in Python."""
+"""The problems of the interactive explanation, and its three policies, in Python."""
 
 from __future__ import annotations
 

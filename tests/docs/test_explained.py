@@ -1,4 +1,4 @@
-"""The explanation that moves: its JavaScript plays as the library does, and it moves in a browser."""
+"""The interactive explanation: its JavaScript plays as the library does, and it works in a browser."""
 
 import json
 import math

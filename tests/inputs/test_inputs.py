@@ -233,3 +233,9 @@ def test_a_file_in_no_folder_is_refused_by_the_name_of_the_folder(tmp_path):
         FileNotFoundError, match=r"there is no such folder; make it before writing x.eb to it: .*nowhere"
     ):
         eb.EigenUCB().save(tmp_path / "nowhere" / "x.eb")
+
+
+def test_a_folder_is_refused_as_a_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="this is a folder; give the name of a file in it"):
+        eb.EigenUCB().save(tmp_path)
+    assert not list(tmp_path.iterdir())

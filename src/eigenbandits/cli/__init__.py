@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from eigenbandits.cli.version import versions
 from eigenbandits.extras import MissingExtraError, need
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def app() -> typer.Typer:
     need("cli", "typer", "rich", what="The command line")
     import typer
 
-    from eigenbandits.cli import version
+    from eigenbandits.cli.options import of_the_application
     from eigenbandits.cli.sections import SECTIONS, Sections
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
@@ -29,7 +30,7 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    made.callback()(version.options)
+    made.callback()(of_the_application)
     for name in (name for section in SECTIONS.values() for name in section):
         module = import_module(f"eigenbandits.cli.{name.replace('-', '_')}")
         if hasattr(module, "commands"):
@@ -42,6 +43,10 @@ def app() -> typer.Typer:
 def main() -> None:
     """Run the command line; a missing extra is reported in one sentence, with exit code 1."""
     try:
-        app()()
+        # Known without any extra.
+        if sys.argv[1:] == ["--version"]:
+            print(versions())
+        else:
+            app()()
     except MissingExtraError as error:
         sys.exit(f"Error: {error}")

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eigenbandits.cli.version import versions
 from eigenbandits.inputs import whole
 
 VectorKind = StrEnum("VectorKind", ["sphere", "cube", "heavy", "duplicates"])
@@ -102,3 +103,17 @@ Refresh = Annotated[
 ]
 Url = Annotated[str, typer.Option(help="Where the service listens.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file of settings; environment and options override it.")]
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        typer.echo(versions())
+        raise typer.Exit
+
+
+def of_the_application(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions, and exit.", callback=_print_versions, is_eager=True)
+    ] = False,
+) -> None:
+    """Linear bandits that find the subspace in which the actions live, and explore only there."""

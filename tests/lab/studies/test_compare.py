@@ -116,7 +116,7 @@ def test_the_table_shows_the_summary():
 @pytest.mark.parametrize(
     ("own", "rival", "words"),
     [
-        (10.0, 25.0, "EigenUCB lost 2.5 times less than LinTS, the best policy that looks for no subspace"),
+        (10.0, 25.0, "LinTS, the best policy that looks for no subspace, lost 2.5 times as much as EigenUCB"),
         (30.0, 25.0, "LinTS lost least here"),
     ],
 )

@@ -278,6 +278,26 @@ def test_a_reward_takes_the_decision_itself():
         client.reward("news", 7, 1.0)  # type: ignore[arg-type]
 
 
+def test_a_reset_while_connecting_is_no_answer(monkeypatch):
+    def reset(*_: object, **__: object) -> None:
+        raise ConnectionResetError("reset by peer")
+
+    monkeypatch.setattr("socket.create_connection", reset)
+    with pytest.raises(UnavailableError, match="reset by peer"):
+        Client("http://127.0.0.1:8765", patience=0.0).status()
+
+
 def test_one_id_in_the_place_of_a_list_is_refused_before_it_is_sent():
-    with scripted() as service, pytest.raises(ValueError, match=r"such as \['sku-1'\]"):
-        Client(service.url).decide("news", items="sku-1")
+    with scripted() as service, Client(service.url) as client:
+        for call in (
+            lambda: client.decide("news", items="sku-1"),
+            lambda: client.decide("news", [[1.0]], exclude="sku-1"),
+            lambda: client.add_items("shop", "sku-1", [[1.0]]),
+            lambda: client.create_catalogue("shop", "sku-1", [[1.0]]),
+            lambda: client.remove_items("shop", "sku-1"),
+            lambda: client.create_key("web", "sku-1"),
+            lambda: client.create_key("web", ["decide"], policies="sku-1"),
+        ):
+            with pytest.raises(ValueError, match=r"is 'sku-1'; expected a list, such as \['sku-1'\]"):
+                call()
+    assert not service.asked

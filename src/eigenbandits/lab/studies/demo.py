@@ -88,9 +88,9 @@ def meaning(rows: Sequence[Mapping[str, Any]]) -> str:
     if own["regret"] < regret[rival]:
         times = regret[rival] / max(own["regret"], 1e-12)
         return (
-            f"EigenUCB lost {times:.1f} times less than {rival}, the best policy that looks for no subspace: from all "
-            f"the vectors it saw,\nchosen or not, it found that {found} stand out, and the rewards confirmed that they "
-            "matter."
+            f"{rival}, the best policy that looks for no subspace, lost {times:.1f} times as much as EigenUCB,\n"
+            f"which found from all the vectors it saw, chosen or not, that {found} stand out.\n"
+            "The rewards confirmed that they matter."
         )
     return (
         f"{rival} lost least here; EigenUCB has found so far that {found} stand out, and it needs more rounds to "

@@ -53,6 +53,13 @@ def decision_id(decision: str | ServedDecision) -> str:
     return found
 
 
+def names(given: Sequence[str], argument: str) -> list[str]:
+    """Return ids or scopes as a list; a single one would be taken for its letters."""
+    if isinstance(given, str):
+        raise ValueError(f"{argument} is {given!r}; expected a list, such as [{given!r}].")
+    return list(given)
+
+
 def cost_field(cost: float | None) -> Body:
     """Return the field of a cost, if there is one."""
     return {} if cost is None else {"cost": float(cost)}
@@ -83,10 +90,11 @@ def decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
     if "query" in given:
         body["query"] = in_base64(as_float32(given["query"], 1, "query"))
     if "items" in given:
-        if isinstance(given["items"], str):
-            raise ValueError(f"items is {given['items']!r}; expected a list of ids, such as [{given['items']!r}].")
-        body["items"] = list(given["items"])
-    body |= {name: np.asarray(given[name]).tolist() for name in ("allowed", "exclude") if name in given}
+        body["items"] = names(given["items"], "items")
+    for name in ("allowed", "exclude"):
+        if name in given:
+            rows = given[name]
+            body[name] = names(rows, name) if isinstance(rows, str) else np.asarray(rows).tolist()
     if "scores" in given:
         body["scores"] = np.asarray(given["scores"], dtype=np.float64).tolist()
     if "costs" in given:

@@ -14,6 +14,7 @@ from eigenbandits.serve.client.bodies import (
     cost_field,
     decide_body,
     decision_id,
+    names,
     policy_path,
     request_id,
 )
@@ -39,19 +40,22 @@ class Calls(PolicyCalls):
             Its name.
         actions
             (K, d) vectors, for a policy without a catalogue.
-        query
-            (d,) vector, for a policy with one; None offers the items as they are.
-        items
-            The ids to choose from; None for all items.
-        allowed, exclude
+
+        Other Parameters
+        ----------------
+        query : ArrayLike
+            (d,) vector, for a policy with a catalogue; without it the items are offered as they are.
+        items : Sequence[str]
+            The ids to choose from; by default all items.
+        allowed, exclude : Sequence[int] | Sequence[str]
             The only ones that may be chosen, and those that may not: rows of `actions`, or ids of items. All of them
             still show the policy where the actions lie.
-        scores
+        scores : ArrayLike
             What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
             or never.
-        costs
+        costs : Sequence[float | None]
             What each action, or each of `items`, costs, None where that is not known; for a policy with a budget.
-        request
+        request : str
             Your own id of this request: the same id returns the same decision. By default each call gets a new one, so
             that a lost response does not lead to a second decision.
         """
@@ -179,7 +183,7 @@ class Calls(PolicyCalls):
         mean
             (d,) to subtract; None for the mean of these items.
         """
-        body = {"ids": list(ids), **matrix_fields(vectors, "vectors"), "center": center}
+        body = {"ids": names(ids, "ids"), **matrix_fields(vectors, "vectors"), "center": center}
         if mean is not None:
             body["mean"] = in_base64(as_float32(mean, 1, "mean"))
         return (yield from ask("PUT", catalogue_path(name), body))
@@ -203,13 +207,13 @@ class Calls(PolicyCalls):
     @Call
     def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Plan[Body]:
         """Add items to a catalogue, or replace those with the same ids."""
-        body = {"ids": list(ids), **matrix_fields(vectors, "vectors")}
+        body = {"ids": names(ids, "ids"), **matrix_fields(vectors, "vectors")}
         return (yield from ask("POST", catalogue_path(catalogue) + "/items", body))
 
     @Call
     def remove_items(self, catalogue: str, ids: Sequence[str]) -> Plan[Body]:
         """Remove items from a catalogue; their decisions can still be rewarded."""
-        return (yield from ask("POST", catalogue_path(catalogue) + "/items/delete", {"ids": list(ids)}))
+        return (yield from ask("POST", catalogue_path(catalogue) + "/items/delete", {"ids": names(ids, "ids")}))
 
     @Call
     def delete_catalogue(self, name: str) -> Plan[None]:
@@ -221,7 +225,11 @@ class Calls(PolicyCalls):
     @Call
     def create_key(self, name: str, scopes: Sequence[str], *, policies: Sequence[str] | None = None) -> Plan[Body]:
         """Create a key with scopes out of "decide", "reward" and "admin", for some policies or all; shown this once."""
-        body = {"name": name, "scopes": list(scopes), "policies": None if policies is None else list(policies)}
+        body = {
+            "name": name,
+            "scopes": names(scopes, "scopes"),
+            "policies": None if policies is None else names(policies, "policies"),
+        }
         return (yield from send(Request("POST", "/v1/keys", body, again=False)))
 
     @Call

@@ -51,6 +51,9 @@ class Transport:
         self, connection: HTTPConnection, request: Request, content: bytes | None, headers: Mapping[str, str]
     ) -> Response:
         try:
+            # Here, so that a reset while connecting is not taken for an early answer.
+            if connection.sock is None:
+                connection.connect()
             # A body that is too large is refused before all of it is sent: the response can be read.
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(request.method, self.service.prefix + request.target, content, dict(headers))

@@ -16,7 +16,7 @@ EXPECTED: Mapping[str, str] = {
     "missing": "expected a value",
     "string_type": "expected a string",
     "string_pattern_mismatch": "expected 1 to 64 lowercase letters, digits, - and _, the first a letter or a digit",
-    "string_too_short": "expected at least {min_length} character(s)",
+    "string_too_short": "expected a string that is not empty",
     "string_too_long": "expected at most {max_length} characters",
     "greater_than": "expected a number above {gt:g}",
     "greater_than_equal": "expected a number of at least {ge:g}",
