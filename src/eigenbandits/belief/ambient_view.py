@@ -52,7 +52,7 @@ class AmbientView(View):
         """Return xᵀθ̂ of one action; where nobody has asked for all, in double precision and for this one alone."""
         if self._estimates is None and index in self._known:
             return float(linalg.dot(self.lifted[index].astype(np.float64, copy=False), self._center))
-        return super().estimate(index)
+        return float(self.estimates()[index])
 
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
@@ -85,10 +85,10 @@ class AmbientView(View):
     def _keep(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
         if self._kept is None or self._kept[0] != index:
-            if self.solved(index) is None:
-                self.upper_of(index)
             solved = self.solved(index)
-            assert solved is not None
+            if solved is None:
+                self.upper_of(index)
+                solved = self._solved[index]
             # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of
             # the products must not keep all of them.
             action = self.lifted[index].astype(np.float64)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.component import Component
 
-Array = NDArray[np.float64]
 CAPACITY = 4096
 # Answers of each model that are always kept.
 FEWEST = 16
@@ -48,7 +47,7 @@ class Answers(Component):
     def vectors(self, rows: NDArray[np.float32]) -> None:
         self._room = np.array(rows, dtype=np.float32)
 
-    def add(self, vector: Array, model: int, reward: float, cost: float) -> None:
+    def add(self, vector: NDArray[np.floating[Any]], model: int, reward: float, cost: float) -> None:
         """Add one answer; its cost may be NaN."""
         count = len(self)
         if count == len(self._room):

@@ -69,11 +69,11 @@ class ChangeDetector(Component):
         if variance <= 0.0:
             return None
         z = max(-CLIP, min(residual / math.sqrt(variance), CLIP))
-        sums, tilts, normal = self.sums[model], self.tilts[model], math.exp(0.5 * CHANGE**2)
+        sums, tilts = self.sums[model], self.tilts[model]
         for side, shift in enumerate((-CHANGE * z, CHANGE * z)):
             if sums[side] <= 0.0:
                 self.starts[model][side] = number
-            sums[side] = max(0.0, sums[side] + shift - math.log(max(tilts[side], normal)))
+            sums[side] = max(0.0, sums[side] + shift - max(math.log(tilts[side]), 0.5 * CHANGE**2))
             tilts[side] += share * (math.exp(shift) - tilts[side])
         side = 0 if sums[0] >= sums[1] else 1
         return self.starts[model][side] if sums[side] > PROVED else None

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
-from eigenbandits.policy import Decision
 from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
-from eigenbandits.router.learner import MEMORY, WIDTH, Learner
+from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
 from eigenbandits.router.models import Model, Price, as_price
-from eigenbandits.wrappers.budgeted import Budgeted, PricedDecision
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")
@@ -30,8 +28,7 @@ RESOURCES = ("dollars", "latency")
 OPEN, DONE = 100_000, 100_000
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(NamedTuple):
     """Where a request goes.
 
     Attributes
@@ -62,8 +59,8 @@ class _Open(NamedTuple):
     model: str
     number: int
     cost: float
-    vector: Array
-    decision: Decision | None
+    vector: NDArray[np.float32]
+    pick: Pick | None
     epoch: int
 
 
@@ -139,14 +136,14 @@ class Router:
     @property
     def spent(self) -> float:
         """What the budgeted resource has cost so far; requests without feedback count with what is expected."""
-        policy = self._learner.policy
-        return policy.spent if isinstance(policy, Budgeted) else math.nan
+        pacer = self._learner.pacer
+        return math.nan if pacer is None else pacer.spent
 
     @property
     def price(self) -> float:
         """What one unit of the budgeted resource buys at the margin, in units of quality; 0 without a budget."""
-        policy = self._learner.policy
-        return policy.pacer.current if isinstance(policy, Budgeted) else 0.0
+        pacer = self._learner.pacer
+        return 0.0 if pacer is None else pacer.current
 
     @property
     def changes(self) -> int:
@@ -178,22 +175,19 @@ class Router:
         vector = self.encode(prompt)
         encoded = time.perf_counter()
         with self._lock:
-            allowed = [place for place, model in enumerate(self.models) if model.name not in exclude]
-            if not allowed:
-                raise ValueError("exclude names every model; expected at least one that may be chosen.")
+            allowed = self._allowed(exclude) if exclude else None
             learner = self._learner
             learner.observe(vector[None])
-            kept = None if len(allowed) == len(self.models) else allowed
-            decision = learner.choose(vector, kept)
-            cost = decision.cost if isinstance(decision, PricedDecision) else 0.0
-            name, key = self.models[decision.index].name, secrets.token_hex(12)
+            pick = learner.choose(vector, allowed)
+            name, key = self.models[pick.place].name, secrets.token_hex(12)
             routing = time.perf_counter() - encoded
             encoding = encoded - begin if isinstance(prompt, str) else 0.0
             number = self.history.routed(name, encoding, routing)
-            self._open[key] = _Open(name, number, cost, vector, decision, learner.epoch)
+            # A copy, as the caller may go on to use the array, in the precision that answers are kept in.
+            self._open[key] = _Open(name, number, pick.cost, vector.astype(np.float32), pick, learner.epoch)
             if len(self._open) > OPEN:
                 self._open.popitem(last=False)
-        return Route(key, name, decision.estimate, cost, encoding, routing)
+        return Route(key, name, pick.estimate, pick.cost, encoding, routing)
 
     def feedback(self, id: str, reward: float, cost: float | None = None, latency: float | None = None) -> str:
         """Learn from the answer to a request, now or later, in any order.
@@ -228,12 +222,12 @@ class Router:
             if opened is None:
                 return "repeated"
             self.history.answered(opened.number, opened.model, float(reward), dollars, seconds)
-            places = [place for place, model in enumerate(self.models) if model.name == opened.model]
-            if not places:
+            place = next((place for place, model in enumerate(self.models) if model.name == opened.model), None)
+            if place is None:
                 return "withdrawn"
-            decision = opened.decision if opened.epoch == self._learner.epoch else None
+            pick = opened.pick if opened.epoch == self._learner.epoch else None
             paid = dollars if self._resource == "dollars" else seconds
-            self._learner.learn(decision, opened.vector, places[0], value, paid, opened.cost)
+            self._learner.learn(pick, opened.vector, place, value, paid, opened.cost)
         return "learned"
 
     def failed(self, id: str) -> None:
@@ -359,6 +353,13 @@ class Router:
         if len(self._done) > DONE:
             self._done.popitem(last=False)
         return opened
+
+    def _allowed(self, exclude: Collection[str]) -> list[int] | None:
+        """Return the places of the models that are not excluded; None for all."""
+        allowed = [place for place, model in enumerate(self.models) if model.name not in exclude]
+        if not allowed:
+            raise ValueError("exclude names every model; expected at least one that may be chosen.")
+        return None if len(allowed) == len(self.models) else allowed
 
     def _place(self, name: str) -> int:
         for place, model in enumerate(self.models):

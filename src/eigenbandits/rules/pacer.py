@@ -112,6 +112,36 @@ class Pacer(Component):
         """The most that an action may ever cost."""
         return 2.0 * self.horizon * self.budget if self.strict else math.inf
 
+    def charges(self, values: Array, costs: Array, least: Array) -> tuple[Array, float]:
+        """Record a decision set, and return what to subtract from each value, and the highest cost.
+
+        λ times the cost, and from what may not be bought now more than the values differ by.
+
+        Parameters
+        ----------
+        values
+            The values, optimistic ones where there are any.
+        costs, least
+            What each action is expected to cost, and what it costs at best, which is what is charged.
+        """
+        each = costs.tolist()
+        dearest, ceiling = max(each), self.ceiling
+        if dearest > ceiling:
+            # What is never bought must not raise the price of the rest.
+            offered = costs <= max(ceiling, min(each))
+            charges = self.price(values[offered], costs[offered]) * least
+        else:
+            charges = self.price(values, costs) * least
+        affordable = self.affordable
+        if dearest > affordable:
+            always = (int(costs.argmin()), int(least.argmin()))
+            priced = (values - charges).tolist()
+            more = 4.0 * (max(priced) - min(priced))
+            for place, cost in enumerate(each):
+                if cost > affordable and place not in always:
+                    charges[place] += more
+        return charges, dearest
+
     def price(self, values: Array, costs: Array) -> float:
         """Record a decision set, and return the price at which to choose from it."""
         self._note(values, costs)
@@ -122,14 +152,18 @@ class Pacer(Component):
         return self.current
 
     def _note(self, values: Array, costs: Array) -> None:
-        slopes, rises, base = steps(values, costs)
-        place, count = self.seen % WINDOW, len(slopes)
+        found, climbs, base = steps(values, costs)
+        place, count = self.seen % WINDOW, len(found)
         more = count - self.slopes.shape[1]
         if more > 0:
             self.slopes = np.pad(self.slopes, ((0, 0), (0, more)), constant_values=-np.inf)
             self.rises = np.pad(self.rises, ((0, 0), (0, more)))
-        self.slopes[place, :count], self.slopes[place, count:] = slopes, -np.inf
-        self.rises[place, :count] = rises
+        # One by one: a hull has few steps, and turning a short list into an array takes longer.
+        slopes, rises = self.slopes[place], self.rises[place]
+        for step in range(count):
+            slopes[step], rises[step] = found[step], climbs[step]
+        if count < len(slopes):
+            slopes[count:] = -np.inf
         self.bases[place] = base
         self.seen += 1
 
@@ -206,6 +240,9 @@ def steps(values: Array, costs: Array) -> tuple[list[float], list[float], float]
     if len(hull) > STEPS + 1:
         hull = [hull[round(place)] for place in np.linspace(0, len(hull) - 1, STEPS + 1)]
     # Plain numbers: a hull has few points, and arrays of a few numbers are slow.
-    rises = [after[0] - before[0] for before, after in pairwise(hull)]
-    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(hull)]
+    slopes, rises = [], []
+    for before, after in pairwise(hull):
+        rise = after[0] - before[0]
+        slopes.append((after[1] - before[1]) / rise)
+        rises.append(rise)
     return slopes, rises, hull[0][0]
