@@ -76,10 +76,11 @@ class AmbientView(View):
 
     def finding(self, index: int) -> Finding | None:
         """Return Z⁻¹x where it is known, a factor of Z where one was made, the largest norm, and the list's size."""
-        known = self.solved(index) is not None
-        if not known and self._root.made is None and not self._offered:
+        action = solved = self.solved(index)
+        if solved is not None:
+            action, solved = self._keep(index)
+        elif self._root.made is None and not self._offered:
             return None
-        action, solved = self._keep(index) if known else (None, None)
         return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
 
     def _keep(self, index: int) -> tuple[Array, Array]:

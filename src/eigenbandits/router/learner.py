@@ -201,6 +201,9 @@ class Learner:
     def scale_costs(self, place: int, factor: float) -> None:
         """Multiply the costs of a model by a factor."""
         self.answers.scale_costs(place, factor)
+        if self.pacer is not None and factor > 1.0:
+            # What was left over at the old price is let go, or it would all be spent at once at the new one.
+            self.pacer.credit = min(self.pacer.credit, 0.0)
         self.rebuild()
 
     def rebuild(self) -> None:

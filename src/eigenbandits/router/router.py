@@ -211,21 +211,24 @@ class Router:
         """
         dollars, seconds = _amount(cost, "cost"), _amount(latency, "latency")
         value = inputs.as_reward(reward)
-        for resource, amount in (("dollars", dollars), ("latency", seconds)):
-            if resource in self.weights:
-                if math.isnan(amount):
-                    name = "cost" if resource == "dollars" else "latency"
-                    raise ValueError(f"{name} is missing; expected a number, as weights names {resource}.")
-                value -= self.weights[resource] * amount
+        for resource, weight in self.weights.items():
+            amount = dollars if resource == "dollars" else seconds
+            if math.isnan(amount):
+                name = "cost" if resource == "dollars" else "latency"
+                raise ValueError(f"{name} is missing; expected a number, as weights names {resource}.")
+            value -= weight * amount
         with self._lock:
             opened = self._take(id)
             if opened is None:
                 return "repeated"
             self.history.answered(opened.number, opened.model, float(reward), dollars, seconds)
-            place = next((place for place, model in enumerate(self.models) if model.name == opened.model), None)
-            if place is None:
-                return "withdrawn"
             pick = opened.pick if opened.epoch == self._learner.epoch else None
+            if pick is not None:
+                place = pick.place
+            elif any(model.name == opened.model for model in self.models):
+                place = self._place(opened.model)
+            else:
+                return "withdrawn"
             paid = dollars if self._resource == "dollars" else seconds
             self._learner.learn(pick, opened.vector, place, value, paid, opened.cost)
         return "learned"
