@@ -95,7 +95,7 @@ class Learner:
         # Prompts that the policy has been shown.
         self.shown = 0
         self.policy = self._new_policy()
-        self.pacer = None if budget is None else Pacer((1.0 - RESERVE) * budget, HORIZON, strict=True)
+        self.pacer = self._new_pacer()
 
     def observe(self, vectors: Array) -> None:
         """Take note of prompts (n, d)."""
@@ -206,6 +206,14 @@ class Learner:
             self.pacer.credit = min(self.pacer.credit, 0.0)
         self.rebuild()
 
+    def set_budget(self, budget: float | None) -> None:
+        """Keep to another budget from now on, with neither debt nor savings."""
+        old, self.budget = self.pacer, budget
+        self.pacer = self._new_pacer()
+        if self.pacer is not None and old is not None:
+            self.pacer.spent, self.pacer.count = old.spent, old.count
+        self.rebuild()
+
     def rebuild(self) -> None:
         """Make the policy anew from the latest answers."""
         self.policy = self._new_policy()
@@ -248,6 +256,9 @@ class Learner:
         if self.pacer is not None:
             self.pacer.restore(state["pacer"])
         self.policy = policy
+
+    def _new_pacer(self) -> Pacer | None:
+        return None if self.budget is None else Pacer((1.0 - RESERVE) * self.budget, HORIZON, strict=True)
 
     def _new_policy(self) -> EigenUCB:
         return EigenUCB(width=self.width, memory=self.memory, seed=self.seed)

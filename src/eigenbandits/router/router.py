@@ -300,6 +300,14 @@ class Router:
             if self._resource == "dollars" and not math.isnan(ratio):
                 self._learner.scale_costs(place, ratio)
 
+    def set_budget(self, budget: float | None) -> None:
+        """Change what a request may cost on average, in the resource of the budget so far; None for no limit."""
+        if budget is not None:
+            inputs.size(budget, "budget")
+        with self._lock:
+            self.budget = {} if budget is None else {self._resource: budget}
+            self._learner.set_budget(budget)
+
     def withdraw(self, name: str) -> None:
         """Remove a model and what was learned about it; requests that it has answered can no longer be learned."""
         with self._lock:

@@ -86,13 +86,22 @@ class Gateway:
             encoder = getattr(import_module(module), name)
         if config.file is not None and config.file.exists():
             found = Router.load(config.file, encoder)
-            names = {one.name for one in config.models}
-            for model in list(found.models):
-                if model.name not in names:
-                    found.withdraw(model.name)
+            if found.weights != dict(config.weights):
+                raise ValueError(
+                    f"{config.file} has learned with the weights {found.weights}, and the settings say "
+                    f"{dict(config.weights)}; expected the same, or another file."
+                )
+            if found.budget != ({} if config.budget is None else {"dollars": config.budget}):
+                found.set_budget(config.budget)
+            # New models first, as a router must have one.
+            known = {model.name: model.price for model in found.models}
             for one in config.models:
-                if one.name not in {model.name for model in found.models}:
+                if one.name not in known:
                     found.add(one.model)
+                elif one.model.price not in (None, known[one.name]):
+                    found.reprice(one.name, one.model.price)
+            for name in known.keys() - {one.name for one in config.models}:
+                found.withdraw(name)
             return found
         models = [one.model for one in config.models]
         return Router(models, encoder=encoder, budget=config.budget, weights=config.weights, seed=config.seed)
