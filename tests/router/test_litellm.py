@@ -33,7 +33,7 @@ def test_a_call_is_routed_once_and_learned_once():
     ]
     assert {one["model_info"]["id"] for one in chosen} <= {"small", "large"}
     assert [strategy.feedback(str(n), 0.5) for n in range(8)] == ["learned"] * 8
-    with pytest.raises(ValueError, match="'0' is no call that waits for feedback"):
+    with pytest.raises(ValueError, match="no call '0' is waiting for feedback"):
         strategy.feedback("0", 0.5)
     assert sum(router.history.models[name]["answers"] for name in ("small", "large")) == 8
 

@@ -137,7 +137,7 @@ def test_a_rise_of_a_price_lets_go_of_what_was_left_over():
     rng = np.random.default_rng(5)
     router = Router([Model("poor", price=0.1), Model("best", price=10.0)], budget=1.0, seed=0)
     world(router, 200, QUALITY, COST, rng)
-    pacer = router._learner.pacer
+    pacer: Any = router._learner.pacer
     for credit, factor, left in ((3.0, 0.5, 3.0), (3.0, 2.0, 0.0), (-3.0, 2.0, -3.0)):
         pacer.credit = credit
         router.reprice("best", 10.0, factor=factor)
@@ -280,7 +280,7 @@ def test_bad_input_changes_nothing():
         lambda: router.withdraw("unknown"),
         lambda: router.learn_log(["a"], [[1.0, 2.0]], [math.nan]),
     ):
-        with pytest.raises(ValueError, match=r"expected|every model|has vectors of length|is there already"):
+        with pytest.raises(ValueError, match=r"expected|every model|has vectors of length|there is already"):
             call()
     assert router.history.requests == 1
     assert [model.name for model in router.models] == ["a", "b"]

@@ -1,4 +1,4 @@
-"""`Answers`: the latest judged answers, from which a belief can be made anew."""
+"""`Answers`: the latest judged answers, from which a belief can be rebuilt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FEWEST = 16
 
 
 class Answers(Component):
-    """Prompts, the models that answered them, rewards and costs, oldest first; the oldest make way for the newest.
+    """Prompts, the models that answered them, rewards and costs, oldest first; the oldest are dropped.
 
-    Vectors are kept in single precision, which is what encoders give.
+    Vectors are kept in single precision, which is what encoders return.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Answers(Component):
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `trim`: not one by one, since the front of a list is slow to remove."""
+        """Whether it is time to `trim`: not one answer at a time, since removing the front of a list is slow."""
         return len(self) >= 2 * self.capacity
 
     def trim(self) -> None:
-        """Keep the latest answers only, and the last few of each model: what is asked rarely must not be unknown."""
+        """Keep only the latest answers, and the last few of each model, so that no model is forgotten entirely."""
         if len(self) > self.capacity:
             kept = np.arange(len(self)) >= len(self) - self.capacity
             for model in set(self.models):
@@ -81,7 +81,7 @@ class Answers(Component):
         )
 
     def of(self, model: int) -> NDArray[np.intp]:
-        """Return the rows that a model has answered."""
+        """Return the rows of the answers that a model gave."""
         return np.flatnonzero(np.array(self.models) == model)
 
     def scale_costs(self, model: int, factor: float) -> None:

@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 # Prompts needed for each direction: with fewer, a direction is mostly noise.
 PROMPTS_PER_DIRECTION = 4
-# The first prompt count at which directions are found; then at each doubling, up to `INTERVAL`, and after that again
-# once as many further prompts have been seen.
+# Directions are first computed at this many prompts, then at each doubling up to `INTERVAL`, and from then on every
+# `INTERVAL` prompts.
 FIRST, INTERVAL = 32, 4096
-# Single prompts wait for each other, since many are added to the second moment in hardly more time than one.
+# Single prompts are buffered, since adding many to the second moment takes hardly longer than adding one.
 WAITING = 32
 
 
@@ -84,7 +84,7 @@ class Basis(Component):
         self.waiting = np.zeros((WAITING, dim))
 
     def observe(self, vectors: Array) -> None:
-        """Take note of prompts (n, d)."""
+        """Add prompts (n, d)."""
         if not self.dim:
             self.start(vectors.shape[1])
         self.seen += len(vectors)
@@ -102,7 +102,7 @@ class Basis(Component):
             self.filled = 0
 
     def refresh(self) -> bool:
-        """Find the directions anew; return whether there are any."""
+        """Recompute the directions; return whether there are any."""
         count = min(self.rank, self.dim, self.seen // PROMPTS_PER_DIRECTION)
         while self.next <= self.seen:
             self.next += min(self.next, INTERVAL)
@@ -127,7 +127,7 @@ class Basis(Component):
         return row
 
     def restore(self, state: dict[str, object]) -> None:
-        """Take back what `state` gave."""
+        """Restore a saved state."""
         self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
         super().restore(state)
         # In the layout that `refresh` gives it, on which the rounding of products depends.

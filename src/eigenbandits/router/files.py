@@ -1,4 +1,4 @@
-"""Routers on disk: plain arrays and a JSON header, no pickle, written whole or not at all."""
+"""Routers on disk: plain arrays and a JSON header, no pickle, written atomically."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ class Learner:
     It goes the way of `Policy.choose` and of `Budgeted`, with parts of theirs: subspace, belief and pacer. What these
     check of input that comes from outside, and the costs that they learn from actions, are not needed here.
 
-    The policy is made anew from the latest answers when the directions of the prompts are found anew, when a model is
-    added, withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between
-    it learns from one answer at a time.
+    The policy is rebuilt from the latest answers when the prompts' directions are recomputed, when a model is added,
+    withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between it
+    learns from one answer at a time.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Learner:
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
         self.costs = ModelCosts(count, self.basis.size)
         self.changes = 0
-        # Raised whenever the policy is made anew: decisions made before can only be learned as vectors.
+        # Incremented whenever the policy is rebuilt: what was picked before can only be learned as a vector.
         self.epoch = 0
         # Prompts that the policy has been shown.
         self.shown = 0
@@ -98,7 +98,7 @@ class Learner:
         self.pacer = self._new_pacer()
 
     def observe(self, vectors: Array) -> None:
-        """Take note of prompts (n, d)."""
+        """Add prompts (n, d) to the basis."""
         self.basis.observe(vectors)
         if self.basis.due and self.basis.refresh():
             self.rebuild()
@@ -138,7 +138,7 @@ class Learner:
         Parameters
         ----------
         pick
-            What `choose` gave, or None if the policy was made anew since.
+            What `choose` returned, or None if the policy has been rebuilt since.
         vector, place
             The prompt, and the place of the model.
         reward, cost
@@ -175,12 +175,12 @@ class Learner:
         return True
 
     def cancel(self, expected: float) -> None:
-        """Take back what a request without an answer was expected to cost."""
+        """Refund what a request without an answer was expected to cost."""
         if self.pacer is not None:
             self.pacer.settle(expected, 0.0)
 
     def add_model(self, family: int | None, factor: float) -> None:
-        """Add a model in the last place, where it has a family with some of that model's answers at its own price."""
+        """Add a model in the last place, with some answers of its family, if it has one, at its own price."""
         self.count += 1
         if family is not None:
             for row in self.answers.of(family)[-INHERITED:].tolist():
@@ -202,7 +202,7 @@ class Learner:
         """Multiply the costs of a model by a factor."""
         self.answers.scale_costs(place, factor)
         if self.pacer is not None and factor > 1.0:
-            # What was left over at the old price is let go, or it would all be spent at once at the new one.
+            # Savings from the old price are dropped, or they would all be spent at once at the new one.
             self.pacer.credit = min(self.pacer.credit, 0.0)
         self.rebuild()
 
@@ -215,7 +215,7 @@ class Learner:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the policy anew from the latest answers."""
+        """Rebuild the policy from the latest answers."""
         self.policy = self._new_policy()
         self.epoch += 1
         self.shown = 0
@@ -242,7 +242,7 @@ class Learner:
         return encode(state, arrays)
 
     def unpack(self, packed: Any, arrays: Arrays) -> None:
-        """Take back what `packed` gave."""
+        """Restore what `packed` returned."""
         policy = files.from_bytes(arrays["policy"].tobytes(), "its policy")
         if not isinstance(policy, EigenUCB):
             raise TypeError("its policy is of another kind")

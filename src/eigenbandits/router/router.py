@@ -24,12 +24,12 @@ from eigenbandits.router.models import Model, Price, as_price
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")
-# Requests that wait for feedback, and ids of those that have had it; beyond this many the oldest are forgotten.
+# Requests waiting for feedback, and ids of those that have had it; beyond this many the oldest are forgotten.
 OPEN, DONE = 100_000, 100_000
 
 
 class Route(NamedTuple):
-    """Where a request goes.
+    """The model that a request is sent to.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Route(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A request that waits for feedback."""
+    """A request that is waiting for feedback."""
 
     model: str
     number: int
@@ -62,6 +62,10 @@ class _Open(NamedTuple):
     vector: NDArray[np.float32]
     pick: Pick | None
     epoch: int
+
+
+class UnknownRequestError(ValueError):
+    """Feedback with an id under which no request is waiting, or has been answered lately."""
 
 
 class Router:
@@ -156,7 +160,7 @@ class Router:
         return inputs.as_action(vector, self.dim, what="the prompt's vector")
 
     def observe(self, prompts: ArrayLike) -> None:
-        """Learn where prompts lie from vectors (n, d) that need no answer, such as yesterday's traffic."""
+        """Learn where prompts lie from vectors (n, d) without answers, such as yesterday's traffic."""
         vectors = inputs.as_actions(prompts, self.dim, what="prompts")
         with self._lock:
             self._learner.observe(vectors)
@@ -206,8 +210,8 @@ class Router:
         Returns
         -------
         str
-            "learned"; "repeated" if feedback was given before, and "withdrawn" if the model is no longer there:
-            nothing is learned in these cases.
+            "learned"; or, where nothing is learned, "repeated" if feedback was given before, and "withdrawn" if the
+            model has been withdrawn.
         """
         dollars, seconds = _amount(cost, "cost"), _amount(latency, "latency")
         value = inputs.as_reward(reward)
@@ -234,7 +238,7 @@ class Router:
         return "learned"
 
     def failed(self, id: str) -> None:
-        """Say that a request had no answer: nothing is learned about the model, and nothing was spent."""
+        """Record that a request had no answer: nothing is learned about the model, and nothing was spent."""
         with self._lock:
             opened = self._take(id)
             if opened is not None:
@@ -266,7 +270,7 @@ class Router:
         new = model if isinstance(model, Model) else Model(model)
         with self._lock:
             if any(new.name == known.name for known in self.models):
-                raise ValueError(f"{new.name!r} is there already; use reprice() to change its price.")
+                raise ValueError(f"there is already a model {new.name!r}; use reprice() to change its price.")
             family = None if new.family is None else self._place(new.family)
             factor = 1.0
             if family is not None and self._resource == "dollars":
@@ -318,7 +322,7 @@ class Router:
             self._learner.remove_model(place)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the router to a file, whole or not at all; the encoder is no part of it."""
+        """Write the router to a file, atomically; the encoder is not saved."""
         with self._lock:
             arrays = {"open": np.array([opened.vector for opened in self._open.values()])}
             settings = ("budget", "weights", "rank", "width", "memory", "seed")
@@ -334,9 +338,9 @@ class Router:
 
     @classmethod
     def load(cls, path: str | PathLike[str], encoder: Encoder | None = None) -> Self:
-        """Read a router that `save` wrote; it goes on bit for bit.
+        """Read a router that `save` wrote; it continues exactly where that one was.
 
-        Requests that wait for feedback still do; what is learned from them then is their vector.
+        Requests waiting for feedback still do, and are learned by their vectors.
         """
         header, arrays = files.read(path)
         try:
@@ -353,13 +357,15 @@ class Router:
         return router
 
     def _take(self, id: str) -> _Open | None:
-        """Return an open request and close it; None if it was closed before."""
+        """Close an open request and return it; None if it was closed before."""
         if id in self._done:
             return None
         try:
             opened = self._open.pop(id)
         except KeyError:
-            raise ValueError(f"{id!r} is no request that waits for feedback; expected the id of a Route.") from None
+            raise UnknownRequestError(
+                f"no request {id!r} is waiting for feedback; expected the id of a Route."
+            ) from None
         self._done[id] = None
         if len(self._done) > DONE:
             self._done.popitem(last=False)
@@ -376,7 +382,7 @@ class Router:
         for place, model in enumerate(self.models):
             if model.name == name:
                 return place
-        raise ValueError(f"{name!r} is no model of this router; expected one of {[m.name for m in self.models]}.")
+        raise ValueError(f"there is no model {name!r}; expected one of {[m.name for m in self.models]}.")
 
 
 def _resources(amounts: Mapping[str, float], what: str) -> dict[str, float]:
