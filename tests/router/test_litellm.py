@@ -66,7 +66,7 @@ def test_deployments_must_be_models_of_the_router():
     router = Router(["small"], encoder=encode, seed=0)
     with pytest.raises(ValueError, match=r"model_info\.id 'large'; expected the name of a router's model"):
         LiteLLMStrategy(router, deployments())
-    with pytest.raises(ValueError, match="'other' is no model_name of a deployment"):
+    with pytest.raises(ValueError, match="no deployment has the model_name 'other'"):
         LiteLLMStrategy(router, deployments()[:1]).get_available_deployment("other", [])
 
 

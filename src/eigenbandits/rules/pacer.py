@@ -25,6 +25,8 @@ HORIZON = 10
 LARGE = 2.0
 # Large credit or debt changes the price by this power of e.
 STEEPNESS = 2.0
+# A strict budget counts debt up to so many times what is large: e^100 is beyond the ratio of any two slopes.
+MOST_UNITS = 50.0
 
 
 class Pacer(Component):
@@ -38,9 +40,9 @@ class Pacer(Component):
     slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
 
     Over- and underspending moves the price: λ is that slope times e^(−2s), with s = credit/(horizon · budget) within ±1
-    and credit the budget granted so far minus what was spent. Slopes may differ by orders of magnitude, and an
-    expensive step should be paid back by skipping the next one like it, not by giving up cheap ones. So the horizon is
-    at least twice the largest step that the budget buys.
+    (a strict budget lets it fall further) and credit the budget granted so far minus what was spent. Slopes may differ
+    by orders of magnitude, and an expensive step should be paid back by skipping the next one like it, not by giving up
+    cheap ones. So the horizon is at least twice the largest step that the budget buys.
 
     Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt at
     most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets, and does
@@ -147,7 +149,9 @@ class Pacer(Component):
         self._note(values, costs)
         if self.seen >= self.due:
             self._solve()
-        share = max(-1.0, min(self.credit / self.unit, 1.0))
+        share = min(self.credit / self.unit, 1.0)
+        # A strict budget is exceeded only by what costs more than predicted, and that debt is to be paid back.
+        share = max(share, -MOST_UNITS if self.strict else -1.0)
         self.current = self.steady * math.exp(-STEEPNESS * share)
         return self.current
 
