@@ -75,6 +75,25 @@ def test_the_flagship_forgets_in_its_prior_and_its_intercept_too():
     assert flat[DIM] * belief.kappa == pytest.approx(wanted[DIM], rel=1e-6)
 
 
+@pytest.mark.parametrize("half_life", [1.0, 20.0, 64.0])
+def test_many_rewards_fade_as_they_do_one_by_one(half_life):
+    rows, rewards = logged(75)
+    one, many = (eb.EigenUCB(seed=0, memory=half_life) for _ in range(2))
+    for policy in (one, many):
+        policy.observe(rows[:50])
+    for row, reward in zip(rows, rewards.tolist(), strict=True):
+        one.learn(row, reward)
+    many.learn_many(rows, rewards)
+    first: Any = one.belief
+    second: Any = many.belief
+    assert second.since_fading == first.since_fading
+    assert second.evidence.weight == pytest.approx(first.evidence.weight)
+    assert second.sample.seen == first.sample.seen
+    assert second.sample.rewards == pytest.approx(first.sample.rewards)
+    assert one.choose(rows[:9]).upper == pytest.approx(many.choose(rows[:9]).upper, rel=1e-9)
+    assert second.center == pytest.approx(first.center, rel=1e-9)
+
+
 def test_a_subspace_forgets_vectors():
     subspace = eb.subspace.Spectrum(memory=8.0)
     subspace.start(2)

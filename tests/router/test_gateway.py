@@ -226,6 +226,26 @@ def test_the_router_is_saved_at_the_end_and_loaded_at_the_start(server, tmp_path
     assert again.router.history.models["a"]["answers"] == 1
 
 
+def test_after_a_restart_the_settings_count(server, tmp_path):
+    a, b, c = (server(name) for name in "abc")
+    file = tmp_path / "router.eb"
+    first = made(a, b, budget=0.01, file=file)
+    for number in range(20):
+        route = first.router.route([float(number), 1.0, 1.0])
+        first.router.feedback(route.id, 0.5, cost=0.002)
+    spent = first.router.spent
+    first.router.save(file)
+    models = tuple(UpstreamConfig(one.name, one.url, price=(1.0, 4.0)) for one in (b, c))
+    second = Gateway(Config(models, budget=0.02, file=file), encoder)
+    assert [(model.name, model.price) for model in second.router.models] == [("b", (1.0, 4.0)), ("c", (1.0, 4.0))]
+    assert set(second.router._learner.answers.costs) == {0.001}  # at half the price
+    assert second.router.budget == {"dollars": 0.02}
+    assert second.router.spent == spent
+    assert Gateway(Config(models, file=file), encoder).router.budget == {}
+    with pytest.raises(ValueError, match=r"has learned with the weights .*, and the settings say"):
+        Gateway(Config(models, weights={"latency": 0.1}, file=file), encoder)
+
+
 def test_the_page_loads_nothing_from_elsewhere(server):
     gateway = made(server("a"))
 

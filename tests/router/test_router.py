@@ -133,6 +133,43 @@ def test_a_lower_price_is_used_at_once():
     assert after["best"] > 40
 
 
+def test_a_rise_of_a_price_lets_go_of_what_was_left_over():
+    rng = np.random.default_rng(5)
+    router = Router([Model("poor", price=0.1), Model("best", price=10.0)], budget=1.0, seed=0)
+    world(router, 200, QUALITY, COST, rng)
+    pacer: Any = router._learner.pacer
+    for credit, factor, left in ((3.0, 0.5, 3.0), (3.0, 2.0, 0.0), (-3.0, 2.0, -3.0)):
+        pacer.credit = credit
+        router.reprice("best", 10.0, factor=factor)
+        assert pacer.credit == left
+
+
+def test_a_budget_is_changed_while_it_runs():
+    rng = np.random.default_rng(2)
+    router = Router([Model("poor"), Model("best")], budget=2.0, seed=0)
+    world(router, 400, QUALITY, COST, rng)
+    before = router.spent
+    router.set_budget(4.0)
+    assert router.spent == before
+    world(router, 400, QUALITY, COST, rng)
+    assert 0.9 * 4.0 < (router.spent - before) / 400 < 1.08 * 4.0
+    router.set_budget(None)
+    assert router.budget == {}
+    counts, _ = world(router, 100, QUALITY, COST, rng)
+    assert counts["best"] > 80
+    with pytest.raises(ValueError, match="budget"):
+        router.set_budget(-1.0)
+
+
+def test_a_caller_may_use_its_array_again():
+    router = Router(["a"], seed=0)
+    vector = np.array([1.0, 2.0])
+    route = router.route(vector)
+    vector[:] = 0.0
+    router.feedback(route.id, 1.0)
+    assert router._learner.answers.vectors.tolist() == [[1.0, 2.0]]
+
+
 def test_a_model_that_becomes_worse_is_left_and_one_that_recovers_is_used_again():
     rng = np.random.default_rng(6)
     router = Router(["left", "best"], seed=0)
@@ -243,7 +280,7 @@ def test_bad_input_changes_nothing():
         lambda: router.withdraw("unknown"),
         lambda: router.learn_log(["a"], [[1.0, 2.0]], [math.nan]),
     ):
-        with pytest.raises(ValueError, match=r"expected|every model|has vectors of length|is there already"):
+        with pytest.raises(ValueError, match=r"expected|every model|has vectors of length|there is already"):
             call()
     assert router.history.requests == 1
     assert [model.name for model in router.models] == ["a", "b"]

@@ -32,6 +32,25 @@ def test_two_actions_are_mixed_as_the_linear_program_does(unit):
     assert pacer.steady == pytest.approx(0.2 / unit)
 
 
+def test_a_strict_budget_pays_back_what_cost_more_than_predicted():
+    """The step from 0.01 to 1 buys 300 times as much per unit of cost as the one from 1 to 20, which sets the price."""
+    values, costs = np.array([0.2, 1.0, 1.05]), np.array([0.01, 1.0, 20.0])
+    left = {}
+    for strict in (False, True):
+        pacer = Pacer(1.3, 10, strict)
+        for number in range(300):
+            index = int((values - pacer.price(values, costs) * costs).argmax())
+            pacer.commit(costs[index], costs.max())
+            if number == 200:
+                pacer.settle(costs[index], 300.0)
+        left[strict] = pacer.credit
+        pacer.settle(0.0, 1e9)
+        assert np.isfinite(pacer.price(values, costs))
+    # In the 99 decisions since: 0.3 each where the step of 1 is still bought, and 1.29 where nothing is.
+    assert left[False] == pytest.approx(-300.0 + 99 * 0.3, abs=25.0)
+    assert left[True] == pytest.approx(-300.0 + 99 * 1.29, abs=25.0)
+
+
 def test_what_buys_nothing_is_not_bought():
     pacer = Pacer(4.0)
     values, costs = np.array([0.2, 1.0, 0.9]), np.array([1.0, 2.0, 5.0])

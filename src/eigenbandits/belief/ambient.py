@@ -131,6 +131,10 @@ class Ambient(RidgeBelief):
         self.since_fading = 0
         return True
 
+    def _until_fading(self, most: int) -> int:
+        """Return how many further rewards there are until earlier ones fade, at most as many as given."""
+        return most if self.memory is None else min(most, math.ceil(self.memory / STEPS) - self.since_fading)
+
     def _update(self, action: Array, reward: float) -> tuple[float, bool]:
         """Follow one reward in Z⁻¹ and θ̂, and return xᵀZ⁻¹x and whether the reward was lost in rounding."""
         solved = self._solve(action)

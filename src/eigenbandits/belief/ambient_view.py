@@ -52,7 +52,7 @@ class AmbientView(View):
         """Return xᵀθ̂ of one action; where nobody has asked for all, in double precision and for this one alone."""
         if self._estimates is None and index in self._known:
             return float(linalg.dot(self.lifted[index].astype(np.float64, copy=False), self._center))
-        return super().estimate(index)
+        return float(self.estimates()[index])
 
     def upper(self, rows: Rows) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
@@ -76,19 +76,20 @@ class AmbientView(View):
 
     def finding(self, index: int) -> Finding | None:
         """Return Z⁻¹x where it is known, a factor of Z where one was made, the largest norm, and the list's size."""
-        known = self.solved(index) is not None
-        if not known and self._root.made is None and not self._offered:
+        action = solved = self.solved(index)
+        if solved is not None:
+            action, solved = self._keep(index)
+        elif self._root.made is None and not self._offered:
             return None
-        action, solved = self._keep(index) if known else (None, None)
         return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
 
     def _keep(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
         if self._kept is None or self._kept[0] != index:
-            if self.solved(index) is None:
-                self.upper_of(index)
             solved = self.solved(index)
-            assert solved is not None
+            if solved is None:
+                self.upper_of(index)
+                solved = self._solved[index]
             # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of
             # the products must not keep all of them.
             action = self.lifted[index].astype(np.float64)

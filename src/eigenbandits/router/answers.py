@@ -1,24 +1,23 @@
-"""`Answers`: the latest judged answers, from which a belief can be made anew."""
+"""`Answers`: the latest judged answers, from which a belief can be rebuilt."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.component import Component
 
-Array = NDArray[np.float64]
 CAPACITY = 4096
 # Answers of each model that are always kept.
 FEWEST = 16
 
 
 class Answers(Component):
-    """Prompts, the models that answered them, rewards and costs, oldest first; the oldest make way for the newest.
+    """Prompts, the models that answered them, rewards and costs, oldest first; the oldest are dropped.
 
-    Vectors are kept in single precision, which is what encoders give.
+    Vectors are kept in single precision, which is what encoders return.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ class Answers(Component):
     def vectors(self, rows: NDArray[np.float32]) -> None:
         self._room = np.array(rows, dtype=np.float32)
 
-    def add(self, vector: Array, model: int, reward: float, cost: float) -> None:
+    def add(self, vector: NDArray[np.floating[Any]], model: int, reward: float, cost: float) -> None:
         """Add one answer; its cost may be NaN."""
         count = len(self)
         if count == len(self._room):
@@ -63,11 +62,11 @@ class Answers(Component):
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `trim`: not one by one, since the front of a list is slow to remove."""
+        """Whether it is time to `trim`: not one answer at a time, since removing the front of a list is slow."""
         return len(self) >= 2 * self.capacity
 
     def trim(self) -> None:
-        """Keep the latest answers only, and the last few of each model: what is asked rarely must not be unknown."""
+        """Keep only the latest answers, and the last few of each model, so that no model is forgotten entirely."""
         if len(self) > self.capacity:
             kept = np.arange(len(self)) >= len(self) - self.capacity
             for model in set(self.models):
@@ -82,7 +81,7 @@ class Answers(Component):
         )
 
     def of(self, model: int) -> NDArray[np.intp]:
-        """Return the rows that a model has answered."""
+        """Return the rows of the answers that a model gave."""
         return np.flatnonzero(np.array(self.models) == model)
 
     def scale_costs(self, model: int, factor: float) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
@@ -15,10 +16,10 @@ Array = NDArray[np.float64]
 
 # Prompts needed for each direction: with fewer, a direction is mostly noise.
 PROMPTS_PER_DIRECTION = 4
-# The first prompt count at which directions are found; then at each doubling, up to `INTERVAL`, and after that again
-# once as many further prompts have been seen.
+# Directions are first computed at this many prompts, then at each doubling up to `INTERVAL`, and from then on every
+# `INTERVAL` prompts.
 FIRST, INTERVAL = 32, 4096
-# Single prompts wait for each other, since many are added to the second moment in hardly more time than one.
+# Single prompts are buffered, since adding many to the second moment takes hardly longer than adding one.
 WAITING = 32
 
 
@@ -43,14 +44,7 @@ class Basis(Component):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        "seen",
-        "next",
-        "offset",
-        "directions",
-        "dim",
-        "waiting",
-        "filled",
-        "subspace",
+        *("seen", "next", "reading", "origin", "dim", "waiting", "filled", "subspace"),
     )
 
     def __init__(self, rank: int = 24) -> None:
@@ -59,16 +53,22 @@ class Basis(Component):
         self.dim = 0
         self.seen = 0
         self.next = FIRST
-        # The coordinates of the prompts' mean.
-        self.offset: Array = np.zeros(0)
-        self.directions: Array = np.zeros((0, 0))
+        # A prompt x is read as xᵀR + o: R has the directions as columns and then one of zeros, in Fortran order; o has
+        # the coordinates of the prompts' mean, negated, and then a 1.
+        self.reading: Array = np.zeros((0, 1), order="F")
+        self.origin: Array = np.ones(1)
         self.waiting: Array = np.zeros((0, 0))
         self.filled = 0
 
     @property
     def size(self) -> int:
         """Numbers that a prompt is read as."""
-        return int(self.directions.shape[1]) + 1
+        return len(self.origin)
+
+    @property
+    def directions(self) -> Array:
+        """The directions, as columns (d, size − 1)."""
+        return self.reading[:, :-1]
 
     @property
     def due(self) -> bool:
@@ -80,11 +80,11 @@ class Basis(Component):
         self.dim = dim
         self.subspace = PCA(rank=min(self.rank, dim))
         self.subspace.start(dim, 0.0, True)
-        self.offset, self.directions = np.zeros(0), np.zeros((dim, 0))
+        self.reading, self.origin = np.zeros((dim, 1), order="F"), np.ones(1)
         self.waiting = np.zeros((WAITING, dim))
 
     def observe(self, vectors: Array) -> None:
-        """Take note of prompts (n, d)."""
+        """Add prompts (n, d)."""
         if not self.dim:
             self.start(vectors.shape[1])
         self.seen += len(vectors)
@@ -102,7 +102,7 @@ class Basis(Component):
             self.filled = 0
 
     def refresh(self) -> bool:
-        """Find the directions anew; return whether there are any."""
+        """Recompute the directions; return whether there are any."""
         count = min(self.rank, self.dim, self.seen // PROMPTS_PER_DIRECTION)
         while self.next <= self.seen:
             self.next += min(self.next, INTERVAL)
@@ -112,23 +112,26 @@ class Basis(Component):
         frame = self.subspace.frame()
         assert frame is not None
         assert self.subspace.mean is not None
-        self.directions = np.asfortranarray(frame.directions[:, :count])
-        self.offset = self.subspace.mean @ self.directions
+        self.reading = np.zeros((self.dim, count + 1), order="F")
+        self.reading[:, :-1] = frame.directions[:, :count]
+        self.origin = np.append(-(self.subspace.mean @ self.directions), 1.0)
         return True
 
     def read(self, vectors: Array) -> Array:
         """Return the coordinates of prompts (n, d), and a 1: (n, size)."""
-        rows = np.empty((len(vectors), self.size))
-        np.subtract(vectors @ self.directions, self.offset, out=rows[:, :-1])
-        rows[:, -1] = 1.0
-        return rows
+        return np.asarray(vectors @ self.reading + self.origin)
+
+    def read_one(self, vector: Array) -> Array:
+        """Return the coordinates of one prompt (d,), and a 1: (size,), in one call of BLAS."""
+        row: Array = blas.dgemv(1.0, self.reading, vector, 1.0, self.origin, trans=1)
+        return row
 
     def restore(self, state: dict[str, object]) -> None:
-        """Take back what `state` gave."""
+        """Restore a saved state."""
         self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
         super().restore(state)
         # In the layout that `refresh` gives it, on which the rounding of products depends.
-        self.directions = np.asfortranarray(self.directions)
+        self.reading = np.asfortranarray(self.reading)
 
 
 def blocks(rows: Array, places: NDArray[np.intp], count: int) -> Array:

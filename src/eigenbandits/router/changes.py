@@ -1,4 +1,4 @@
-"""`ChangeDetector`: notices that a model's answers have become better or worse than expected."""
+"""`ChangeDetector`: detects that a model's answers have become better or worse than expected."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ChangeDetector(Component):
         self.counts: list[int] = []
 
     def note(self, model: int, residual: float, number: int) -> int | None:
-        """Take note of a residual; return the number of the first answer after a change, if there was one."""
+        """Add a residual; return the number of the first answer after a change, if one was detected."""
         while len(self.sums) <= model:
             self.sums.append([0.0, 0.0])
             self.starts.append([number, number])
@@ -69,17 +69,17 @@ class ChangeDetector(Component):
         if variance <= 0.0:
             return None
         z = max(-CLIP, min(residual / math.sqrt(variance), CLIP))
-        sums, tilts, normal = self.sums[model], self.tilts[model], math.exp(0.5 * CHANGE**2)
+        sums, tilts = self.sums[model], self.tilts[model]
         for side, shift in enumerate((-CHANGE * z, CHANGE * z)):
             if sums[side] <= 0.0:
                 self.starts[model][side] = number
-            sums[side] = max(0.0, sums[side] + shift - math.log(max(tilts[side], normal)))
+            sums[side] = max(0.0, sums[side] + shift - max(math.log(tilts[side]), 0.5 * CHANGE**2))
             tilts[side] += share * (math.exp(shift) - tilts[side])
         side = 0 if sums[0] >= sums[1] else 1
         return self.starts[model][side] if sums[side] > PROVED else None
 
     def reset(self) -> None:
-        """Begin again: the answers have been renumbered, or the belief was made anew."""
+        """Start over, since answers were renumbered or the belief was rebuilt."""
         self.sums = [[0.0, 0.0] for _ in self.sums]
 
     def select(self, places: list[int]) -> None:

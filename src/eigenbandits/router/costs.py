@@ -6,7 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
+from eigenbandits import linalg
 from eigenbandits.component import Component
 
 Array = NDArray[np.float64]
@@ -54,13 +56,15 @@ class ModelCosts(Component):
 
     def of(self, row: Array) -> Array:
         """Return what each model is expected to charge for a prompt (size,)."""
-        found = row @ self.centers
-        return np.asarray(np.maximum(found[: self.count], 0.0) / np.minimum(np.maximum(found[self.count :], 0.5), 1.0))
+        found = blas.dgemv(1.0, self.centers.T, row).tolist()
+        # Plain numbers: models are few, and arrays of a few numbers are slow.
+        pairs = zip(found[: self.count], found[self.count :], strict=True)
+        return np.array([max(cost, 0.0) / min(max(one, 0.5), 1.0) for cost, one in pairs])
 
     def learn(self, row: Array, place: int, cost: float) -> None:
         """Add what one answer has cost."""
-        self.grams[place] += np.multiply.outer(row, row)
-        self.moments[place] += cost * row
+        linalg.add_outer(self.grams[place], row, row)
+        linalg.axpy(row, self.moments[place], a=cost)
         self._count(place, 1)
 
     def learn_many(self, rows: Array, places: NDArray[np.intp], costs: Array) -> None:

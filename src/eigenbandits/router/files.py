@@ -1,4 +1,4 @@
-"""Routers on disk: plain arrays and a JSON header, no pickle, written whole or not at all."""
+"""Routers on disk: plain arrays and a JSON header, no pickle, written atomically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from eigenbandits import files
 from eigenbandits.files import Arrays
 
-FORMAT, VERSION = "eigenbandits-router", 1
+FORMAT, VERSION = "eigenbandits-router", 2
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
@@ -21,5 +21,8 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """Return the header and the arrays that `write` wrote."""
     header, arrays, version = files.unpack(Path(path).read_bytes(), str(path), FORMAT, "router")
     if version != VERSION:
-        raise ValueError(f"{path} has format version {version}; this eigenbandits reads version {VERSION}.")
+        raise ValueError(
+            f"{path} has format version {version}, and this eigenbandits reads version {VERSION}; make a new router, "
+            "and give it the logged answers with learn_log()."
+        )
     return header, arrays

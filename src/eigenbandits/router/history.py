@@ -37,7 +37,7 @@ class History(Component):
         self.seconds = {"encoding": 0.0, "routing": 0.0}
 
     def add_model(self, name: str) -> None:
-        """Take note of a new model."""
+        """Add a model."""
         if name not in self.models:
             self.models[name] = {"added": self.requests, **empty_counts()}
 
@@ -58,7 +58,7 @@ class History(Component):
         return self.requests - 1
 
     def answered(self, number: int, model: str, reward: float, cost: float, latency: float) -> None:
-        """Count the feedback on a request."""
+        """Count the feedback to a request."""
         for counts in self._counts(number, model):
             counts["answers"] += 1
             counts["quality"] += reward

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.algorithms import EigenUCB
+from eigenbandits.belief import Finding
 from eigenbandits.files import Arrays, decode, encode
-from eigenbandits.policy import Decision, files
+from eigenbandits.policy import files
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
 from eigenbandits.router.changes import ChangeDetector
 from eigenbandits.router.costs import ModelCosts
-from eigenbandits.wrappers.budgeted import Budgeted
+from eigenbandits.rules import Pacer
 
 Array = NDArray[np.float64]
+Vector = NDArray[np.floating[Any]]
 
 # With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon:
 # it is 0.001 to 0.002 better where nothing changes and 0.015 worse after a silent change, 4 the other way round
@@ -39,12 +41,36 @@ INHERITED = 16
 _PARTS, _COUNTS = ("basis", "answers", "detector", "costs"), ("count", "changes", "epoch", "shown")
 
 
+class Pick(NamedTuple):
+    """The model chosen for a prompt, and what learning from its answer needs.
+
+    Attributes
+    ----------
+    place
+        The place of the model.
+    estimate, cost
+        What the answer is expected to be worth, and to cost; 0 without a budget.
+    row, lifted, forecast
+        The prompt as the basis reads it, the action as the belief sees it, and what the belief said of it.
+    """
+
+    place: int
+    estimate: float
+    cost: float
+    row: Array
+    lifted: Array
+    forecast: Array | None
+
+
 class Learner:
     """One `EigenUCB` over block features: the action of a model is the prompt's coordinates in the model's block.
 
-    The policy is made anew from the latest answers when the directions of the prompts are found anew, when a model is
-    added, withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between
-    it learns from one answer at a time.
+    It goes the way of `Policy.choose` and of `Budgeted`, with parts of theirs: subspace, belief and pacer. What these
+    check of input that comes from outside, and the costs that they learn from actions, are not needed here.
+
+    The policy is rebuilt from the latest answers when the prompts' directions are recomputed, when a model is added,
+    withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between it
+    learns from one answer at a time.
 
     Parameters
     ----------
@@ -64,37 +90,55 @@ class Learner:
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
         self.costs = ModelCosts(count, self.basis.size)
         self.changes = 0
-        # Raised whenever the policy is made anew: decisions made before can only be learned as vectors.
+        # Incremented whenever the policy is rebuilt: what was picked before can only be learned as a vector.
         self.epoch = 0
         # Prompts that the policy has been shown.
         self.shown = 0
-        self.policy: EigenUCB | Budgeted = self._new_policy()
+        self.policy = self._new_policy()
+        self.pacer = self._new_pacer()
 
     def observe(self, vectors: Array) -> None:
-        """Take note of prompts (n, d)."""
+        """Add prompts (n, d) to the basis."""
         self.basis.observe(vectors)
         if self.basis.due and self.basis.refresh():
             self.rebuild()
 
-    def choose(self, vector: Array, allowed: list[int] | None) -> Decision:
+    def choose(self, vector: Array, allowed: list[int] | None) -> Pick:
         """Choose a model for a prompt (d,) that was observed; what was never tried looks cheap, and so is tried."""
-        row = self.basis.read(vector[None])[0]
-        actions = decision_set(row, self.count)
-        observe = self.shown < SHOWN
-        self.shown += observe
-        if isinstance(self.policy, Budgeted):
-            return self.policy.choose(actions, observe, allowed=allowed, costs=self.costs.of(row))
-        return self.policy.choose(actions, observe, allowed=allowed)
+        row = self.basis.read_one(vector)
+        actions, policy = decision_set(row, self.count), self.policy
+        if self.shown < SHOWN:
+            policy.observe(actions)
+            self.shown += 1
+        lifted, _ = policy.lift(actions, None)
+        if allowed is not None:
+            lifted = lifted[allowed]
+        belief = policy.belief
+        belief.follow(policy.subspace.frame())
+        view = belief.view(lifted)
+        values, cost = view.uppers(), 0.0
+        if self.pacer is None:
+            index = int(values.argmax())
+        else:
+            costs = self.costs.of(row) if allowed is None else self.costs.of(row)[allowed]
+            charges, dearest = self.pacer.charges(values, costs, costs)
+            index = int((values - charges).argmax())
+            cost = float(costs[index])
+            self.pacer.commit(cost, dearest)
+        finding = view.finding(index) or Finding()
+        belief.note(finding)
+        # A row of its own: who keeps one must not keep all of them.
+        action = lifted[index].copy() if finding.action is None else finding.action
+        place = index if allowed is None else allowed[index]
+        return Pick(place, view.estimate(index), cost, row, action, finding.forecast)
 
-    def learn(
-        self, decision: Decision | None, vector: Array, place: int, reward: float, cost: float, expected: float
-    ) -> bool:
+    def learn(self, pick: Pick | None, vector: Vector, place: int, reward: float, cost: float, expected: float) -> bool:
         """Learn from an answer, and return whether its model was found to have changed.
 
         Parameters
         ----------
-        decision
-            What `choose` gave, or None if the policy was made anew since.
+        pick
+            What `choose` returned, or None if the policy has been rebuilt since.
         vector, place
             The prompt, and the place of the model.
         reward, cost
@@ -102,25 +146,26 @@ class Learner:
         expected
             What it was expected to cost.
         """
-        paid = None if math.isnan(cost) else cost
-        action = self._action(vector, place) if decision is None else decision.action
-        known = action if decision is None else decision
-        if isinstance(self.policy, Budgeted):
-            self.policy.learn(known, reward, cost=paid)
-            if paid is not None:
-                size = self.basis.size
-                self.costs.learn(action[place * size : (place + 1) * size], place, paid)
-                if decision is None:
-                    self.policy.pacer.settle(expected, paid)
+        if pick is None:
+            row = self.basis.read_one(vector.astype(np.float64))
+            self.policy.learn(blocks(row[None], np.array([place]), self.count)[0], reward)
         else:
-            self.policy.learn(known, reward)
+            row, belief = pick.row, self.policy.belief
+            try:
+                belief.learn(pick.lifted, reward, pick.forecast)
+            except BaseException:
+                belief.recover()
+                raise
+        if self.pacer is not None and not math.isnan(cost):
+            self.costs.learn(row, place, cost)
+            self.pacer.settle(expected, cost)
         self.answers.add(vector, place, reward, cost)
         if self.answers.full:
             self.answers.trim()
             self.detector.reset()
-        if decision is None:
+        if pick is None:
             return False
-        first = self.detector.note(place, reward - decision.estimate, len(self.answers) - 1)
+        first = self.detector.note(place, reward - pick.estimate, len(self.answers) - 1)
         if first is None:
             return False
         models = np.array(self.answers.models)
@@ -130,12 +175,12 @@ class Learner:
         return True
 
     def cancel(self, expected: float) -> None:
-        """Take back what a decision without an answer was expected to cost."""
-        if isinstance(self.policy, Budgeted):
-            self.policy.pacer.settle(expected, 0.0)
+        """Refund what a request without an answer was expected to cost."""
+        if self.pacer is not None:
+            self.pacer.settle(expected, 0.0)
 
     def add_model(self, family: int | None, factor: float) -> None:
-        """Add a model in the last place, where it has a family with some of that model's answers at its own price."""
+        """Add a model in the last place, with some answers of its family, if it has one, at its own price."""
         self.count += 1
         if family is not None:
             for row in self.answers.of(family)[-INHERITED:].tolist():
@@ -156,13 +201,22 @@ class Learner:
     def scale_costs(self, place: int, factor: float) -> None:
         """Multiply the costs of a model by a factor."""
         self.answers.scale_costs(place, factor)
+        if self.pacer is not None and factor > 1.0:
+            # Savings from the old price are dropped, or they would all be spent at once at the new one.
+            self.pacer.credit = min(self.pacer.credit, 0.0)
+        self.rebuild()
+
+    def set_budget(self, budget: float | None) -> None:
+        """Keep to another budget from now on, with neither debt nor savings."""
+        old, self.budget = self.pacer, budget
+        self.pacer = self._new_pacer()
+        if self.pacer is not None and old is not None:
+            self.pacer.spent, self.pacer.count = old.spent, old.count
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the policy anew from the latest answers; what was spent, and the price of the moment, stay."""
-        old, self.policy = self.policy, self._new_policy()
-        if isinstance(self.policy, Budgeted) and isinstance(old, Budgeted):
-            self.policy.pacer.restore(old.pacer.state())
+        """Rebuild the policy from the latest answers."""
+        self.policy = self._new_policy()
         self.epoch += 1
         self.shown = 0
         self.detector.reset()
@@ -175,23 +229,22 @@ class Learner:
             self.policy.observe(decision_set(row, self.count))
         self.shown = min(len(rows), SHOWN)
         places, costs = np.array(self.answers.models, dtype=np.intp), np.array(self.answers.costs)
-        actions = blocks(rows, places, self.count)
-        if isinstance(self.policy, Budgeted):
-            self.policy.learn_many(actions, self.answers.rewards, costs)
+        self.policy.learn_many(blocks(rows, places, self.count), self.answers.rewards)
+        if self.pacer is not None:
             self.costs.learn_many(rows, places, costs)
-        else:
-            self.policy.learn_many(actions, self.answers.rewards)
 
     def packed(self, arrays: Arrays) -> Any:
         """Return all that changes while it runs as a JSON value, with its arrays put into `arrays`."""
         arrays["policy"] = np.frombuffer(files.to_bytes(self.policy), dtype=np.uint8)
         state = {name: getattr(self, name).state() for name in _PARTS} | {name: getattr(self, name) for name in _COUNTS}
+        if self.pacer is not None:
+            state["pacer"] = self.pacer.state()
         return encode(state, arrays)
 
     def unpack(self, packed: Any, arrays: Arrays) -> None:
-        """Take back what `packed` gave."""
+        """Restore what `packed` returned."""
         policy = files.from_bytes(arrays["policy"].tobytes(), "its policy")
-        if not isinstance(policy, EigenUCB | Budgeted):
+        if not isinstance(policy, EigenUCB):
             raise TypeError("its policy is of another kind")
         state = decode(packed, arrays)
         for name in _COUNTS:
@@ -200,14 +253,12 @@ class Learner:
         for name in _PARTS:
             getattr(self, name).restore(state[name])
         self.costs.size = self.basis.size
+        if self.pacer is not None:
+            self.pacer.restore(state["pacer"])
         self.policy = policy
 
-    def _new_policy(self) -> EigenUCB | Budgeted:
-        policy = EigenUCB(width=self.width, memory=self.memory, seed=self.seed)
-        if self.budget is None:
-            return policy
-        return Budgeted(policy, (1.0 - RESERVE) * self.budget, horizon=HORIZON, strict=True)
+    def _new_pacer(self) -> Pacer | None:
+        return None if self.budget is None else Pacer((1.0 - RESERVE) * self.budget, HORIZON, strict=True)
 
-    def _action(self, vector: Array, place: int) -> Array:
-        action: Array = blocks(self.basis.read(vector[None]), np.array([place]), self.count)[0]
-        return action
+    def _new_policy(self) -> EigenUCB:
+        return EigenUCB(width=self.width, memory=self.memory, seed=self.seed)

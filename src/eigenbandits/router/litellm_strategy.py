@@ -61,7 +61,7 @@ class LiteLLMStrategy:
     ) -> Any:
         """Return the deployment that a call goes to."""
         if model not in self.groups:
-            raise ValueError(f"{model!r} is no model_name of a deployment; expected one of {list(self.groups)}.")
+            raise ValueError(f"no deployment has the model_name {model!r}; expected one of {list(self.groups)}.")
         found = self.groups[model]
         key = ((request_kwargs or {}).get("metadata") or {}).get(KEY)
         failed: frozenset[str] = frozenset()
@@ -96,7 +96,7 @@ class LiteLLMStrategy:
     def feedback(self, key: str, reward: float, cost: float | None = None, latency: float | None = None) -> str:
         """Learn from the answer to a call, as `Router.feedback` does; `key` is the id that the call named."""
         if key not in self._routes:
-            raise ValueError(f"{key!r} is no call that waits for feedback; expected the router_id of its metadata.")
+            raise ValueError(f"no call {key!r} is waiting for feedback; expected the router_id of its metadata.")
         done = self.router.feedback(self._routes[key][0].id, reward, cost, latency)
         del self._routes[key]
         return done

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -16,23 +16,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
-from eigenbandits.policy import Decision
 from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
-from eigenbandits.router.learner import MEMORY, WIDTH, Learner
+from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
 from eigenbandits.router.models import Model, Price, as_price
-from eigenbandits.wrappers.budgeted import Budgeted, PricedDecision
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")
-# Requests that wait for feedback, and ids of those that have had it; beyond this many the oldest are forgotten.
+# Requests waiting for feedback, and ids of those that have had it; beyond this many the oldest are forgotten.
 OPEN, DONE = 100_000, 100_000
 
 
-@dataclass(frozen=True)
-class Route:
-    """Where a request goes.
+class Route(NamedTuple):
+    """The model that a request is sent to.
 
     Attributes
     ----------
@@ -57,14 +54,18 @@ class Route:
 
 
 class _Open(NamedTuple):
-    """A request that waits for feedback."""
+    """A request that is waiting for feedback."""
 
     model: str
     number: int
     cost: float
-    vector: Array
-    decision: Decision | None
+    vector: NDArray[np.float32]
+    pick: Pick | None
     epoch: int
+
+
+class UnknownRequestError(ValueError):
+    """Feedback with an id under which no request is waiting, or has been answered lately."""
 
 
 class Router:
@@ -139,14 +140,14 @@ class Router:
     @property
     def spent(self) -> float:
         """What the budgeted resource has cost so far; requests without feedback count with what is expected."""
-        policy = self._learner.policy
-        return policy.spent if isinstance(policy, Budgeted) else math.nan
+        pacer = self._learner.pacer
+        return math.nan if pacer is None else pacer.spent
 
     @property
     def price(self) -> float:
         """What one unit of the budgeted resource buys at the margin, in units of quality; 0 without a budget."""
-        policy = self._learner.policy
-        return policy.pacer.current if isinstance(policy, Budgeted) else 0.0
+        pacer = self._learner.pacer
+        return 0.0 if pacer is None else pacer.current
 
     @property
     def changes(self) -> int:
@@ -159,7 +160,7 @@ class Router:
         return inputs.as_action(vector, self.dim, what="the prompt's vector")
 
     def observe(self, prompts: ArrayLike) -> None:
-        """Learn where prompts lie from vectors (n, d) that need no answer, such as yesterday's traffic."""
+        """Learn where prompts lie from vectors (n, d) without answers, such as yesterday's traffic."""
         vectors = inputs.as_actions(prompts, self.dim, what="prompts")
         with self._lock:
             self._learner.observe(vectors)
@@ -178,22 +179,19 @@ class Router:
         vector = self.encode(prompt)
         encoded = time.perf_counter()
         with self._lock:
-            allowed = [place for place, model in enumerate(self.models) if model.name not in exclude]
-            if not allowed:
-                raise ValueError("exclude names every model; expected at least one that may be chosen.")
+            allowed = self._allowed(exclude) if exclude else None
             learner = self._learner
             learner.observe(vector[None])
-            kept = None if len(allowed) == len(self.models) else allowed
-            decision = learner.choose(vector, kept)
-            cost = decision.cost if isinstance(decision, PricedDecision) else 0.0
-            name, key = self.models[decision.index].name, secrets.token_hex(12)
+            pick = learner.choose(vector, allowed)
+            name, key = self.models[pick.place].name, secrets.token_hex(12)
             routing = time.perf_counter() - encoded
             encoding = encoded - begin if isinstance(prompt, str) else 0.0
             number = self.history.routed(name, encoding, routing)
-            self._open[key] = _Open(name, number, cost, vector, decision, learner.epoch)
+            # A copy, as the caller may go on to use the array, in the precision that answers are kept in.
+            self._open[key] = _Open(name, number, pick.cost, vector.astype(np.float32), pick, learner.epoch)
             if len(self._open) > OPEN:
                 self._open.popitem(last=False)
-        return Route(key, name, decision.estimate, cost, encoding, routing)
+        return Route(key, name, pick.estimate, pick.cost, encoding, routing)
 
     def feedback(self, id: str, reward: float, cost: float | None = None, latency: float | None = None) -> str:
         """Learn from the answer to a request, now or later, in any order.
@@ -212,32 +210,35 @@ class Router:
         Returns
         -------
         str
-            "learned"; "repeated" if feedback was given before, and "withdrawn" if the model is no longer there:
-            nothing is learned in these cases.
+            "learned"; or, where nothing is learned, "repeated" if feedback was given before, and "withdrawn" if the
+            model has been withdrawn.
         """
         dollars, seconds = _amount(cost, "cost"), _amount(latency, "latency")
         value = inputs.as_reward(reward)
-        for resource, amount in (("dollars", dollars), ("latency", seconds)):
-            if resource in self.weights:
-                if math.isnan(amount):
-                    name = "cost" if resource == "dollars" else "latency"
-                    raise ValueError(f"{name} is missing; expected a number, as weights names {resource}.")
-                value -= self.weights[resource] * amount
+        for resource, weight in self.weights.items():
+            amount = dollars if resource == "dollars" else seconds
+            if math.isnan(amount):
+                name = "cost" if resource == "dollars" else "latency"
+                raise ValueError(f"{name} is missing; expected a number, as weights names {resource}.")
+            value -= weight * amount
         with self._lock:
             opened = self._take(id)
             if opened is None:
                 return "repeated"
             self.history.answered(opened.number, opened.model, float(reward), dollars, seconds)
-            places = [place for place, model in enumerate(self.models) if model.name == opened.model]
-            if not places:
+            pick = opened.pick if opened.epoch == self._learner.epoch else None
+            if pick is not None:
+                place = pick.place
+            elif any(model.name == opened.model for model in self.models):
+                place = self._place(opened.model)
+            else:
                 return "withdrawn"
-            decision = opened.decision if opened.epoch == self._learner.epoch else None
             paid = dollars if self._resource == "dollars" else seconds
-            self._learner.learn(decision, opened.vector, places[0], value, paid, opened.cost)
+            self._learner.learn(pick, opened.vector, place, value, paid, opened.cost)
         return "learned"
 
     def failed(self, id: str) -> None:
-        """Say that a request had no answer: nothing is learned about the model, and nothing was spent."""
+        """Record that a request had no answer: nothing is learned about the model, and nothing was spent."""
         with self._lock:
             opened = self._take(id)
             if opened is not None:
@@ -269,7 +270,7 @@ class Router:
         new = model if isinstance(model, Model) else Model(model)
         with self._lock:
             if any(new.name == known.name for known in self.models):
-                raise ValueError(f"{new.name!r} is there already; use reprice() to change its price.")
+                raise ValueError(f"there is already a model {new.name!r}; use reprice() to change its price.")
             family = None if new.family is None else self._place(new.family)
             factor = 1.0
             if family is not None and self._resource == "dollars":
@@ -303,6 +304,14 @@ class Router:
             if self._resource == "dollars" and not math.isnan(ratio):
                 self._learner.scale_costs(place, ratio)
 
+    def set_budget(self, budget: float | None) -> None:
+        """Change what a request may cost on average, in the resource of the budget so far; None for no limit."""
+        if budget is not None:
+            inputs.size(budget, "budget")
+        with self._lock:
+            self.budget = {} if budget is None else {self._resource: budget}
+            self._learner.set_budget(budget)
+
     def withdraw(self, name: str) -> None:
         """Remove a model and what was learned about it; requests that it has answered can no longer be learned."""
         with self._lock:
@@ -313,7 +322,7 @@ class Router:
             self._learner.remove_model(place)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the router to a file, whole or not at all; the encoder is no part of it."""
+        """Write the router to a file, atomically; the encoder is not saved."""
         with self._lock:
             arrays = {"open": np.array([opened.vector for opened in self._open.values()])}
             settings = ("budget", "weights", "rank", "width", "memory", "seed")
@@ -329,9 +338,9 @@ class Router:
 
     @classmethod
     def load(cls, path: str | PathLike[str], encoder: Encoder | None = None) -> Self:
-        """Read a router that `save` wrote; it goes on bit for bit.
+        """Read a router that `save` wrote; it continues exactly where that one was.
 
-        Requests that wait for feedback still do; what is learned from them then is their vector.
+        Requests waiting for feedback still do, and are learned by their vectors.
         """
         header, arrays = files.read(path)
         try:
@@ -348,23 +357,32 @@ class Router:
         return router
 
     def _take(self, id: str) -> _Open | None:
-        """Return an open request and close it; None if it was closed before."""
+        """Close an open request and return it; None if it was closed before."""
         if id in self._done:
             return None
         try:
             opened = self._open.pop(id)
         except KeyError:
-            raise ValueError(f"{id!r} is no request that waits for feedback; expected the id of a Route.") from None
+            raise UnknownRequestError(
+                f"no request {id!r} is waiting for feedback; expected the id of a Route."
+            ) from None
         self._done[id] = None
         if len(self._done) > DONE:
             self._done.popitem(last=False)
         return opened
 
+    def _allowed(self, exclude: Collection[str]) -> list[int] | None:
+        """Return the places of the models that are not excluded; None for all."""
+        allowed = [place for place, model in enumerate(self.models) if model.name not in exclude]
+        if not allowed:
+            raise ValueError("exclude names every model; expected at least one that may be chosen.")
+        return None if len(allowed) == len(self.models) else allowed
+
     def _place(self, name: str) -> int:
         for place, model in enumerate(self.models):
             if model.name == name:
                 return place
-        raise ValueError(f"{name!r} is no model of this router; expected one of {[m.name for m in self.models]}.")
+        raise ValueError(f"there is no model {name!r}; expected one of {[m.name for m in self.models]}.")
 
 
 def _resources(amounts: Mapping[str, float], what: str) -> dict[str, float]:

@@ -94,22 +94,11 @@ class Paced(Rule):
         """Choose as the rule does at the current price."""
         costs, least = self.costs.of(view.lifted, self.known.pop(0))  # type: ignore[attr-defined]
         values = view.uppers() if self.optimistic else view.estimates()
-        dearest, pacer = float(costs.max()), self.pacer
-        if dearest > pacer.ceiling:
-            # What is never bought must not raise the price of the rest.
-            offered = costs <= max(pacer.ceiling, float(costs.min()))
-            charges = pacer.price(values[offered], costs[offered]) * least
-        else:
-            charges = pacer.price(values, costs) * least
-        if dearest > pacer.affordable:
-            late = costs > pacer.affordable
-            late[costs.argmin()] = late[least.argmin()] = False
-            priced = values - charges
-            charges[late] += 4.0 * float(priced.max() - priced.min())
+        charges, dearest = self.pacer.charges(values, costs, least)
         choice = self.rule.choose(PricedView(view, charges), size, rng)
         choice.upper += float(charges[choice.index])
         cost = float(costs[choice.index])
-        pacer.commit(cost, dearest)
+        self.pacer.commit(cost, dearest)
         self.expected.append(cost)
         return choice
 

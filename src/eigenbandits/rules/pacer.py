@@ -25,6 +25,8 @@ HORIZON = 10
 LARGE = 2.0
 # Large credit or debt changes the price by this power of e.
 STEEPNESS = 2.0
+# A strict budget counts debt up to so many times what is large: e^100 is beyond the ratio of any two slopes.
+MOST_UNITS = 50.0
 
 
 class Pacer(Component):
@@ -38,9 +40,9 @@ class Pacer(Component):
     slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
 
     Over- and underspending moves the price: λ is that slope times e^(−2s), with s = credit/(horizon · budget) within ±1
-    and credit the budget granted so far minus what was spent. Slopes may differ by orders of magnitude, and an
-    expensive step should be paid back by skipping the next one like it, not by giving up cheap ones. So the horizon is
-    at least twice the largest step that the budget buys.
+    (a strict budget lets it fall further) and credit the budget granted so far minus what was spent. Slopes may differ
+    by orders of magnitude, and an expensive step should be paid back by skipping the next one like it, not by giving up
+    cheap ones. So the horizon is at least twice the largest step that the budget buys.
 
     Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt at
     most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets, and does
@@ -112,24 +114,60 @@ class Pacer(Component):
         """The most that an action may ever cost."""
         return 2.0 * self.horizon * self.budget if self.strict else math.inf
 
+    def charges(self, values: Array, costs: Array, least: Array) -> tuple[Array, float]:
+        """Record a decision set, and return what to subtract from each value, and the highest cost.
+
+        λ times the cost, and from what may not be bought now more than the values differ by.
+
+        Parameters
+        ----------
+        values
+            The values, optimistic ones where there are any.
+        costs, least
+            What each action is expected to cost, and what it costs at best, which is what is charged.
+        """
+        each = costs.tolist()
+        dearest, ceiling = max(each), self.ceiling
+        if dearest > ceiling:
+            # What is never bought must not raise the price of the rest.
+            offered = costs <= max(ceiling, min(each))
+            charges = self.price(values[offered], costs[offered]) * least
+        else:
+            charges = self.price(values, costs) * least
+        affordable = self.affordable
+        if dearest > affordable:
+            always = (int(costs.argmin()), int(least.argmin()))
+            priced = (values - charges).tolist()
+            more = 4.0 * (max(priced) - min(priced))
+            for place, cost in enumerate(each):
+                if cost > affordable and place not in always:
+                    charges[place] += more
+        return charges, dearest
+
     def price(self, values: Array, costs: Array) -> float:
         """Record a decision set, and return the price at which to choose from it."""
         self._note(values, costs)
         if self.seen >= self.due:
             self._solve()
-        share = max(-1.0, min(self.credit / self.unit, 1.0))
+        share = min(self.credit / self.unit, 1.0)
+        # A strict budget is exceeded only by what costs more than predicted, and that debt is to be paid back.
+        share = max(share, -MOST_UNITS if self.strict else -1.0)
         self.current = self.steady * math.exp(-STEEPNESS * share)
         return self.current
 
     def _note(self, values: Array, costs: Array) -> None:
-        slopes, rises, base = steps(values, costs)
-        place, count = self.seen % WINDOW, len(slopes)
+        found, climbs, base = steps(values, costs)
+        place, count = self.seen % WINDOW, len(found)
         more = count - self.slopes.shape[1]
         if more > 0:
             self.slopes = np.pad(self.slopes, ((0, 0), (0, more)), constant_values=-np.inf)
             self.rises = np.pad(self.rises, ((0, 0), (0, more)))
-        self.slopes[place, :count], self.slopes[place, count:] = slopes, -np.inf
-        self.rises[place, :count] = rises
+        # One by one: a hull has few steps, and turning a short list into an array takes longer.
+        slopes, rises = self.slopes[place], self.rises[place]
+        for step in range(count):
+            slopes[step], rises[step] = found[step], climbs[step]
+        if count < len(slopes):
+            slopes[count:] = -np.inf
         self.bases[place] = base
         self.seen += 1
 
@@ -206,6 +244,9 @@ def steps(values: Array, costs: Array) -> tuple[list[float], list[float], float]
     if len(hull) > STEPS + 1:
         hull = [hull[round(place)] for place in np.linspace(0, len(hull) - 1, STEPS + 1)]
     # Plain numbers: a hull has few points, and arrays of a few numbers are slow.
-    rises = [after[0] - before[0] for before, after in pairwise(hull)]
-    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(hull)]
+    slopes, rises = [], []
+    for before, after in pairwise(hull):
+        rise = after[0] - before[0]
+        slopes.append((after[1] - before[1]) / rise)
+        rises.append(rise)
     return slopes, rises, hull[0][0]

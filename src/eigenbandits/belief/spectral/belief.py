@@ -170,10 +170,10 @@ class Spectral(Ambient):
             self.due = 0
         self._fade_all()
 
-    def _fade_all(self) -> None:
-        """Let earlier rewards fade, after one more, if there is a memory."""
+    def _fade_all(self, count: int = 1) -> None:
+        """Let earlier rewards fade, after `count` more, if there is a memory."""
         weight = self.evidence.weight
-        if self._fade(1):
+        if self._fade(count):
             self.repeats.fade(self.evidence.weight / weight)
             self.prior.fade(self.evidence.weight / weight, self.origin or 0.0)
             self.due = 0
@@ -195,16 +195,20 @@ class Spectral(Ambient):
             self.due = min(self.due, count)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Add many rewards: one by one while the next choice will use the posterior, the others as one sum."""
+        """Add many rewards: one by one while the next choice will use the posterior, the others as sums."""
         for forecast in forecasts or ():
             self._check(forecast)
         start = 0
-        # With a half-life, rewards fade one after the other.
-        while start < len(actions) and (self.evidence.count < self.due or self.origin is None or self.memory):
-            self.learn(actions[start], float(rewards[start]), forecasts[start] if forecasts else None)
-            start += 1
-        if start < len(actions):
-            self._add_block(actions[start:], rewards[start:], forecasts[start:] if forecasts else None)
+        while start < len(actions):
+            if self.evidence.count < self.due or self.origin is None:
+                self.learn(actions[start], float(rewards[start]), forecasts[start] if forecasts else None)
+                start += 1
+                continue
+            # With a half-life, up to where rewards fade: as far as they have the same weight.
+            stop = start + self._until_fading(len(actions) - start)
+            self._add_block(actions[start:stop], rewards[start:stop], forecasts[start:stop] if forecasts else None)
+            self._fade_all(stop - start)
+            start = stop
 
     def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
         """Add rewards whose posterior the next choice computes; the result is that of `learn` one by one."""

@@ -72,6 +72,13 @@ class Sample(Component):
         if not len(self.rewards):
             self.seen += len(rows)
             return
+        if self.half_life is not None:
+            size = len(self.rewards)
+            places = np.arange(self.seen, self.seen + len(rows))[-size:] % size
+            self.rows[places], self.rewards[places] = rows[-size:], rewards[-size:]
+            self.seen += len(rows)
+            self.fill = min(self.fill + len(rows), size)
+            return
         place = 0
         while place < len(rows):
             self.add(rows[place], float(rewards[place]))

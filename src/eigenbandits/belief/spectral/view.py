@@ -29,7 +29,8 @@ def forecast(estimate: float, values: Array, index: int) -> Array:
     members = values.shape[1]
     found = np.empty(2 * members + 1)
     found[0] = estimate
-    best = values.max(axis=0, out=found[1 : members + 1])
+    # What the method `max` calls, in half the time.
+    best = np.maximum.reduce(values, axis=0, out=found[1 : members + 1])
     np.subtract(values[index], best, out=found[members + 1 :])
     return found
 

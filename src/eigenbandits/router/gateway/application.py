@@ -27,7 +27,7 @@ from eigenbandits.router.gateway.config import Config, UpstreamConfig
 from eigenbandits.router.gateway.status import status
 from eigenbandits.router.gateway.upstreams import BROKEN, Upstream, UpstreamError
 from eigenbandits.router.prompts import prompt_of
-from eigenbandits.router.router import Route, Router
+from eigenbandits.router.router import Route, Router, UnknownRequestError
 
 PAGE = Path(__file__).resolve().parent / "page"
 # Models by which a client leaves the choice to the router; every other name must be a model of the gateway.
@@ -86,13 +86,22 @@ class Gateway:
             encoder = getattr(import_module(module), name)
         if config.file is not None and config.file.exists():
             found = Router.load(config.file, encoder)
-            names = {one.name for one in config.models}
-            for model in list(found.models):
-                if model.name not in names:
-                    found.withdraw(model.name)
+            if found.weights != dict(config.weights):
+                raise ValueError(
+                    f"{config.file} has learned with the weights {found.weights}, and the settings say "
+                    f"{dict(config.weights)}; expected the same, or another file."
+                )
+            if found.budget != ({} if config.budget is None else {"dollars": config.budget}):
+                found.set_budget(config.budget)
+            # New models first, as a router must have one.
+            known = {model.name: model.price for model in found.models}
             for one in config.models:
-                if one.name not in {model.name for model in found.models}:
+                if one.name not in known:
                     found.add(one.model)
+                elif one.model.price not in (None, known[one.name]):
+                    found.reprice(one.name, one.model.price)
+            for name in known.keys() - {one.name for one in config.models}:
+                found.withdraw(name)
             return found
         models = [one.model for one in config.models]
         return Router(models, encoder=encoder, budget=config.budget, weights=config.weights, seed=config.seed)
@@ -221,7 +230,7 @@ class Gateway:
         try:
             found = json.loads(answer)
         except ValueError:
-            raise UpstreamError(f"{name}: an answer that is no JSON") from None
+            raise UpstreamError(f"{name}: an answer that is not JSON") from None
         done(found.get("usage") if isinstance(found, dict) else None)
         if route is not None and isinstance(found, dict):
             found["router"] = {"id": route.id, "model": name}
@@ -245,8 +254,8 @@ class Gateway:
         latency = body.get("latency", None if known.latency != known.latency else known.latency)
         try:
             outcome = self.router.feedback(key, body["reward"], body.get("cost", known.cost), latency)
-        except ValueError as error:
-            return _error(404 if "waits for feedback" in str(error) else 400, str(error))
+        except UnknownRequestError as error:
+            return _error(404, str(error))
         self.answers.pop(key, None)
         return JSONResponse({"id": key, "outcome": outcome})
 
@@ -288,7 +297,7 @@ class Gateway:
         return JSONResponse(status(self.router, self.upstreams))
 
     async def health(self, request: Request) -> Response:
-        """Say that the gateway runs."""
+        """Report that the gateway is running."""
         return JSONResponse({"status": "ready"})
 
     async def page(self, request: Request) -> Response:
@@ -317,9 +326,9 @@ async def _body(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except ValueError:
-        raise ValueError("the body is no JSON.") from None
+        raise ValueError("the body is not JSON.") from None
     if not isinstance(found, dict):
-        raise ValueError("the body is no JSON object.")
+        raise ValueError("the body is not a JSON object.")
     return found
 
 

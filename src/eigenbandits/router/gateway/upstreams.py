@@ -1,4 +1,4 @@
-"""The servers that answer: one attempt after the other, and for how long a server that fails is left alone."""
+"""The servers behind the gateway: retries, and how long a server that fails is left alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILURES, SHORTEST_REST, LONGEST_REST = 3, 1.0, 60.0
 
 
 class UpstreamError(Exception):
-    """A server has given no answer."""
+    """A server did not answer."""
 
 
 class Upstream:
@@ -83,12 +83,12 @@ class Upstream:
         raise UpstreamError(f"{self.config.name}: {reason}")
 
     def failed(self) -> None:
-        """Take note that the server has given no answer."""
+        """Record that the server did not answer."""
         self.failures += 1
         if self.failures >= FAILURES:
             rest = min(SHORTEST_REST * 2.0 ** (self.failures - FAILURES), LONGEST_REST)
             self.rests_until = time.monotonic() + rest
 
     def answered(self) -> None:
-        """Take note that the server has answered."""
+        """Record that the server answered."""
         self.failures, self.rests_until = 0, 0.0
