@@ -1,12 +1,12 @@
-"""SciPy's BLAS in one thread while a policy works.
+"""SciPy's BLAS runs in one thread while a policy works.
 
-The wheels of NumPy and SciPy each bring an OpenBLAS with a pool of threads. After a product, the threads of either pool
-keep their cores busy for some milliseconds in case another one follows. When calls of the two alternate, as in every
-round here, the threads of one pool wait until the scheduler takes a core from those of the other: milliseconds for
-products of microseconds. With one of the pools out of the way nobody waits. NumPy's keeps its threads, since the
-largest products, those of decision sets, go through it.
+The NumPy and SciPy wheels each bundle an OpenBLAS with its own thread pool. After a product, the threads of either pool
+spin for several milliseconds in case another product follows. When calls alternate between the two, as they do in every
+round here, the threads of one pool wait until the scheduler takes a core from the threads of the other: milliseconds
+for products that take microseconds. With one pool out of the way, nothing waits. NumPy's pool keeps its threads, since
+the largest products, those of decision sets, go through it.
 
-A BLAS that NumPy and SciPy share has one pool, and is left alone.
+If NumPy and SciPy share one BLAS, there is only one pool, and it is left alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Pool:
-    """The functions that read and set the number of threads of a BLAS."""
+    """The functions that read and set the number of threads of a BLAS library."""
 
     count: Callable[[], int]
     limit: Callable[[int], Any]
@@ -32,11 +32,11 @@ class Pool:
 
 @cache
 def scipy_pool() -> Pool | None:
-    """Return the pool of an OpenBLAS that is SciPy's alone, or None."""
+    """Return the thread pool of an OpenBLAS that only SciPy uses, or None."""
     module = find_spec("scipy.linalg._fblas")
     try:
-        # The names of the OpenBLAS in SciPy's wheels; one that NumPy shares has others. The functions are so short that
-        # to hold the lock of the interpreter costs less than to release it.
+        # These names exist only in the OpenBLAS of SciPy's wheels, not in one shared with NumPy. The functions are so
+        # short that holding the interpreter lock (PyDLL) costs less than releasing it.
         library = ctypes.PyDLL(module.origin if module else None)
         return Pool(library.scipy_openblas_get_num_threads, library.scipy_openblas_set_num_threads)
     except (OSError, AttributeError):
@@ -44,7 +44,7 @@ def scipy_pool() -> Pool | None:
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function with one thread in SciPy's pool, and restore the number afterwards."""
+    """Wrap a function to run with one thread in SciPy's pool; the previous number is restored afterward."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
