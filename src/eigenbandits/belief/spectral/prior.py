@@ -41,7 +41,7 @@ class Shape:
     def description(self) -> str:
         """The shape described in words."""
         if self.cut:
-            return "the same variance in every direction that stands out of the noise, and little elsewhere"
+            return "the same variance in every direction that stands out from the noise, and little elsewhere"
         return f"variances follow the spectrum to the power {self.name}"
 
 
