@@ -117,7 +117,7 @@ def test_a_policy_learns_from_them():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([1.0, 2.0], [[1.0, 2.0, 3.0]]), "query has length 2; expected 3, that of the items"),
+        (([1.0, 2.0], [[1.0, 2.0, 3.0]]), "query has length 2; expected 3, the length of the items"),
         (([1.0, 2.0], [[1.0, 2.0]], 3), "dim is 3; expected at most 2, the length of the items"),
         (([1.0, 2.0], [[1.0, 2.0]], 0), "dim is 0; expected a whole number of at least 1"),
         (([1.0, 2.0], [[1.0, 2.0]], 1, [1.0]), "center has length 1; expected 2"),
@@ -172,8 +172,8 @@ def test_bilinear_features_hold_every_matrix_between_queries_and_items():
 @pytest.mark.parametrize(
     ("queries", "items", "message"),
     [
-        (np.ones((3, 2)), np.eye(2), "expected at least two that differ of each"),
-        (np.eye(2), np.ones((1, 2)), "expected at least two that differ of each"),
+        (np.ones((3, 2)), np.eye(2), "expected at least two different ones of each"),
+        (np.eye(2), np.ones((1, 2)), "expected at least two different ones of each"),
     ],
 )
 def test_bilinear_features_need_what_differs(queries, items, message):

@@ -294,7 +294,7 @@ def test_what_did_not_start_from_base_is_refused():
     other.learn([1.0, 0.0, 0.0], 1.0)
     policy = from_bytes(to_bytes(base))
     before = to_bytes(policy)
-    with pytest.raises(ValueError, match="did not start from it; leave base out"):
+    with pytest.raises(ValueError, match="did not start from base; leave base out"):
         policy.merge([other], base=base)
     with pytest.raises(ValueError, match=r"noise=0\.2 instead of noise=0\.1"):
         policy.merge([eb.OFUL(noise=0.2)])

@@ -3,7 +3,7 @@
   "use strict";
   const { addOuter, dot, eigen, logGamma, solve, times, zeros } = root.eigenbandits;
 
-  // Variances follow the spectrum to a power; "cut" gives the same to every direction that stands out of the noise.
+  // Variances follow the spectrum to a power; "cut" gives the same to every direction that stands out from the noise.
   const SHAPES = [
     ...[0, 1, 2, 4, 8].map((power) => ({ name: `${power}`, power, cut: false })),
     { name: "cut", power: 16, cut: true },

@@ -1,4 +1,4 @@
-"""The backend of the whole process: plain NumPy, or the steps of a round compiled by numba."""
+"""The backend of the process: plain NumPy, or the steps of a round compiled by numba."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ BACKENDS = ("numpy", "numba")
 
 
 def set_backend(name: str) -> None:
-    """Choose what runs the steps of a round from now on, in this process and in those that it starts.
+    """Choose what runs the steps of a round from now on, in this process and in processes that it starts.
 
-    The backends agree up to rounding, so that a policy may be made with one and go on with the other; but only with
-    one and the same does it go on bit for bit. The environment variable ``EIGENBANDITS_BACKEND`` chooses for programs
-    that cannot call this function.
+    The backends agree up to rounding, so a policy may be created with one and continued with the other, but it
+    continues bit for bit only with the same one. The environment variable ``EIGENBANDITS_BACKEND`` sets the backend for
+    programs that cannot call this function.
 
     Parameters
     ----------
     name
-        "numpy", or "numba", which compiles them: half a minute, once on a machine.
+        "numpy", or "numba", which compiles the steps; this takes half a minute, once per machine.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def get_backend() -> str:
 
 
 def follow_environment() -> None:
-    """Set the backend that the environment variable names; called when the package is imported."""
+    """Set the backend named by the environment variable; called when the package is imported."""
     name = os.environ.get(VARIABLE, "")
     if name not in ("", *BACKENDS):
         raise ValueError(f"{VARIABLE} is {name!r}; expected 'numpy' or 'numba'.")
@@ -62,7 +62,7 @@ def follow_environment() -> None:
 
 @cache
 def _rehearse() -> None:
-    """Play a few rounds with the usual kinds of arrays, so that no later round has to wait for the compiler."""
+    """Run a few rounds with the usual kinds of arrays, so that no later round waits for the compiler."""
     for center, writeable in (("none", True), ("none", False), ("set", True)):
         actions = np.eye(3, 4) + 0.5
         actions.setflags(write=writeable)

@@ -1,4 +1,4 @@
-"""Queries and items as decision sets: the score of a classifier or a two-tower model as a linear bandit, and more."""
+"""Features: decision sets from queries and items, such as a classifier's or a two-tower model's score as a bandit."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["Bilinear", "Product", "product"]
 def product(
     query: ArrayLike, items: ArrayLike, dim: int | None = None, center: bool | ArrayLike = True, *, seed: int = 0
 ) -> Array:
-    """Return a decision set in which θ* is the vector of ones: action k is item k times the query, number by number.
+    """Return a decision set in which θ* is the vector of ones: action k is item k times the query, elementwise.
 
-    The sum of an action's numbers is the inner product of its item with the query: the logit of a class, where the
-    items are the weights of a classifier's last layer and the query is what that layer reads; the score, where both
-    are embeddings. With `dim` the numbers are summed in random groups, which leaves that sum as it is. So the score
-    of every action is exactly linear, and `theta = np.ones(dim)` would rank as the model does.
+    The sum of an action's numbers is the inner product of its item with the query: the logit of a class, if the items
+    are the weights of a classifier's last layer and the query is that layer's input; the score, if both are embeddings.
+    With `dim`, the numbers are summed in random groups, which leaves that sum unchanged. So the score of every action
+    is exactly linear, and `theta = np.ones(dim)` would rank as the model does.
 
     Parameters
     ----------
     query : array of shape (d,) or (n, d)
-        What is asked for: one vector, or several for one decision set each.
+        What is asked for: one vector, or several, with one decision set each.
     items : array of shape (K, d)
         What can be chosen.
     dim : int, optional
-        Numbers of each action, from 1 to d. None keeps all d.
+        Length of each action, from 1 to d. None keeps all d numbers.
     center : bool or array of shape (d,)
-        True subtracts the items' mean from each of them; give the mean of the whole catalogue where `items` is a part
-        of it. The scores of a decision set all change by the same number, so that their order stays, and what all
-        actions share no longer fills the first directions of the subspace. The query is left as it is, for any change
-        to it would change the order.
+        True subtracts the items' mean from each of them; pass the mean of the whole catalogue if `items` is a part of
+        it. All scores of a decision set change by the same amount, so that their order is preserved, and what all
+        actions share no longer fills the first directions of the subspace. The query is unchanged, since any change to
+        it would change the order.
     seed : int
-        Which groups; the same for all rounds of a bandit.
+        Determines the groups; use the same seed for all rounds of a bandit.
 
     Returns
     -------
@@ -45,9 +45,8 @@ def product(
 
     Notes
     -----
-    A classifier's bias takes part if it is appended to its weights, and a 1 to the query. Embeddings of a language
-    model share a large mean: subtract the mean of the queries from each query too, where the ranking that this gives is
-    the one that is wanted.
+    To include a classifier's bias, append it to its weights, and a 1 to the query. Embeddings of a language model share
+    a large mean: subtract the mean of the queries from each query too, if the resulting ranking is the one you want.
 
     Examples
     --------
@@ -70,18 +69,18 @@ def centered(items: Array, center: bool | ArrayLike) -> Array:
         return items - items.mean(axis=0) if center else items
     mean = as_action(center, None, what="center")
     if len(mean) != items.shape[1]:
-        raise ValueError(f"center has length {len(mean)}; expected {items.shape[1]}, that of the items.")
+        raise ValueError(f"center has length {len(mean)}; expected {items.shape[1]}, the length of the items.")
     return items - mean
 
 
 def group_of(width: int, dim: int, seed: int) -> NDArray[np.int64]:
-    """Return for each of `width` numbers its group, from 0 to dim − 1: random ones whose sizes differ by at most 1.
+    """Return the group of each of `width` numbers, from 0 to dim − 1: random groups whose sizes differ by at most 1.
 
     Examples
     --------
     >>> [int(count) for count in np.bincount(group_of(10, 4, seed=0))]
     [3, 3, 2, 2]
-    >>> group_of(3, 3, seed=0)  # no groups: every number is its own
+    >>> group_of(3, 3, seed=0)  # every number is a group of its own
     array([0, 1, 2])
     """
     if whole(dim, "dim") > width:
@@ -95,7 +94,7 @@ def group_of(width: int, dim: int, seed: int) -> NDArray[np.int64]:
 
 
 class Product:
-    """The same as `product` for a catalogue that stays: what depends on the items alone is done once.
+    """The same as `product` for a fixed catalogue: work that depends on the items alone is done once.
 
     Parameters
     ----------
@@ -107,7 +106,7 @@ class Product:
     Attributes
     ----------
     classes, inputs, dim : int
-        K, d, and the numbers of each action.
+        K, d, and the length of each action.
 
     Examples
     --------
@@ -129,16 +128,16 @@ class Product:
 
     @classmethod
     def grouped(cls, items: NDArray[Any], groups: NDArray[np.int64]) -> Product:
-        """Return the map for items as they are, and the group of each of their d numbers."""
-        made = cls.__new__(cls)
-        made._keep(items, groups)
-        return made
+        """Return the map for items used as given, with the group of each of their d numbers."""
+        product = cls.__new__(cls)
+        product._keep(items, groups)
+        return product
 
     def _keep(self, items: NDArray[Any], groups: NDArray[np.int64]) -> None:
         self.items, self.groups = items, groups
         self.classes, self.inputs = items.shape
         self.dim = int(groups.max()) + 1
-        # Number by number, those of a group next to each other: each group is then one product with a small matrix.
+        # Transposed, with the numbers of a group next to each other: each group is one product with a small matrix.
         self._order = np.argsort(groups, kind="stable")
         self._ends = np.cumsum(np.bincount(groups))
         self._columns = np.ascontiguousarray(items.T[self._order])
@@ -149,21 +148,21 @@ class Product:
         one = given.ndim != 2
         queries = as_actions(as_action(given, None, what="query")[None] if one else given, None, what="query")
         if queries.shape[1] != self.inputs:
-            raise ValueError(f"query has length {queries.shape[1]}; expected {self.inputs}, that of the items.")
-        found = self.segments(queries)
-        return found[0] if one else found
+            raise ValueError(f"query has length {queries.shape[1]}; expected {self.inputs}, the length of the items.")
+        sets = self.segments(queries)
+        return sets[0] if one else sets
 
     def segments(self, queries: NDArray[Any], /) -> NDArray[Any]:
         """Return the decision sets (n, K, dim) of queries (n, d)."""
         if self.dim == self.inputs:
             return np.asarray(queries[:, None, :] * self.items)
         ordered = queries[:, self._order]
-        found = np.empty((self.dim, len(queries), self.classes), dtype=np.result_type(queries, self.items))
+        sums = np.empty((self.dim, len(queries), self.classes), dtype=np.result_type(queries, self.items))
         start = 0
         for group, end in enumerate(self._ends):
-            np.matmul(ordered[:, start:end], self._columns[start:end], out=found[group])
+            np.matmul(ordered[:, start:end], self._columns[start:end], out=sums[group])
             start = end
-        return np.ascontiguousarray(found.transpose(1, 2, 0))
+        return np.ascontiguousarray(sums.transpose(1, 2, 0))
 
     def logits(self, queries: NDArray[Any], thetas: NDArray[Any], /) -> NDArray[Any]:
         """Return the scores (n, K, p) of all actions under models (p, dim)."""
@@ -173,27 +172,28 @@ class Product:
 class Bilinear:
     """Decision sets in which θ is a matrix W between queries and items: the value of item x for query q is qᵀWx.
 
-    `product` can weigh each number of an embedding. This can also say that one thing in a query speaks for another
-    thing in an item, which is how the meaning of a label differs from the words of its description. Of the d² products
-    of a query's and an item's numbers it takes those that vary most: with λ and μ the variances of queries and items
-    along their principal directions, the pairs with the largest λᵢμⱼ, which are the principal directions of all q ⊗ x.
+    `product` can weight each number of an embedding. This can also express that one feature of a query favors another
+    feature of an item, which is how the meaning of a label differs from the words of its description. Of the d²
+    products of a query's and an item's numbers, it takes those that vary most: with λ and μ the variances of queries
+    and items along their principal directions, the pairs with the largest λᵢμⱼ, which are the principal directions of
+    all q ⊗ x.
 
-    The inner product qᵀx is not among these numbers; `scores` gives it, to be a policy's `scores`, and W is then the
-    correction of it (Jun et al. 2019).
+    The inner product qᵀx is not among these numbers; `scores` returns it, to be passed as a policy's `scores`, and W is
+    then the correction of it (Jun et al. 2019).
 
     Parameters
     ----------
     queries : array of shape (n, d)
-        Queries as they come, some hundred or more, with no reward: they give the mean and the directions.
+        Typical queries, a hundred or more, without rewards: they determine the mean and the directions.
     items : array of shape (K, p)
         What can be chosen.
     dim : int
-        Numbers of each action. More can say more, and cost more: time grows with the square.
+        Length of each action. More numbers can express more, but cost more: time grows with the square.
 
     Attributes
     ----------
     dim : int
-        Numbers of each action: what was asked for, or as many pairs as there are.
+        Length of each action: the number requested, or the number of pairs available.
 
     References
     ----------
@@ -221,17 +221,17 @@ class Bilinear:
         taken = np.argsort(-pairs, axis=None, kind="stable")[: whole(dim, "dim")]
         taken = taken[pairs.ravel()[taken] > 0.0]
         if not len(taken):
-            raise ValueError("queries or items are all the same; expected at least two that differ of each.")
+            raise ValueError("queries or items are all the same; expected at least two different ones of each.")
         first, second = np.unravel_index(taken, pairs.shape)
         self.dim = len(taken)
         self._query_axes, self._item_axes = query_axes[:, first], item_axes[:, second]
-        # One number for all actions: a root mean square length of 1, as the sum of the pairs' variances says.
+        # One scale for all actions: a root mean square length of 1, according to the sum of the pairs' variances.
         self._scale = 1.0 / np.sqrt(float(pairs.ravel()[taken].sum()))
         self._items = rows
         self._item_part = self._parts(rows, self._item_mean, self._item_axes)
 
     def __call__(self, query: ArrayLike, items: ArrayLike | None = None) -> Array:
-        """Return the decision set (K, dim) of a query (d,), for the items given at first or for others."""
+        """Return the decision set (K, dim) of a query (d,), for the original items or for others."""
         vector = as_action(query, len(self._query_mean), what="query")
         part = self._item_part
         if items is not None:
@@ -240,7 +240,7 @@ class Bilinear:
         return np.asarray(part * ((vector - self._query_mean) @ self._query_axes * self._scale))
 
     def scores(self, query: ArrayLike, items: ArrayLike | None = None) -> Array:
-        """Return the inner products (K,) of a query with the items, where both have the same length."""
+        """Return the inner products (K,) of a query with the items, if both have the same length."""
         vector = as_action(query, len(self._item_mean), what="query")
         rows = self._items if items is None else as_actions(items, len(self._item_mean), what="items")
         return np.asarray(rows @ vector)
@@ -255,5 +255,5 @@ def _principal(rows: Array) -> tuple[Array, Array, Array]:
     mean = np.asarray(rows.mean(axis=0))
     _, sizes, axes = np.linalg.svd(rows - mean, full_matrices=False)
     variances = sizes**2 / len(rows)
-    # What rounding leaves of a direction is none.
+    # A variance at the level of rounding counts as 0.
     return mean, axes.T, np.where(sizes > 1e-10 * max(float(sizes[0]), np.finfo(float).tiny), variances, 0.0)

@@ -1,4 +1,4 @@
-"""Files: components and arrays without pickle, and files that are written whole or not at all."""
+"""Files: components and arrays without pickle, and files that are written atomically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """Return a header and arrays as the bytes of one .npz file; a header has a "format" and a "version"."""
+    """Return a header and arrays as the bytes of an .npz file; the header must have a "format" and a "version"."""
     text = json.dumps(header, sort_keys=True).encode()
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **arrays)
@@ -31,7 +31,7 @@ def pack(header: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def unpack(content: bytes, name: str, kind: str, what: str) -> tuple[dict[str, Any], Arrays, int]:
-    """Return the header, the arrays and the version that `pack` packed, of the format `kind`, or refuse them."""
+    """Return the header, the arrays and the version from what `pack` returned; refuse any format other than `kind`."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
@@ -39,22 +39,22 @@ def unpack(content: bytes, name: str, kind: str, what: str) -> tuple[dict[str, A
         if header["format"] != kind:
             raise KeyError(header["format"])
         version = int(header["version"])
-    except Exception as error:  # damage makes the readers of zip files and of arrays raise nearly anything
-        raise ValueError(f"{name} is not a saved {what}, or is cut short or damaged.") from error
+    except Exception as error:  # on damaged input, the zip and array readers raise almost anything
+        raise ValueError(f"{name} is not a saved {what}, or is truncated or damaged.") from error
     return header, arrays, version
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part, even after a crash."""
+    """Write a file so that readers see either the old content or the new, never a part of it, even after a crash."""
     with open_whole(path) as file:
         file.write(content)
 
 
 @contextmanager
 def open_whole(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a new file that replaces the old one when the block ends, as `write_whole` does, unless it raises."""
+    """Open a new file that replaces the old one when the block ends, unless it raises; see `write_whole`."""
     target = Path(path)
-    # Opened like any other new file, so that it is as readable for others as the user's files are.
+    # Opened like any other new file, so that it gets the user's default permissions.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     if not target.parent.is_dir():
         reason = f"there is no such folder; make it before writing {target.name} to it"
@@ -90,11 +90,11 @@ def encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
         return [encode(item, arrays) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, words or arrays")
+    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved; use numbers, strings or arrays")
 
 
 def decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Return what `encode` was given."""
+    """Return the value that `encode` was given."""
     if isinstance(value, list):
         return [decode(item, arrays) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Statistics that add up: replicas of one part of a policy, and the sums that one process would have."""
+"""Merging: replicas of one part of a policy, and the sums that a single process would have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shift:
     theirs, ours
         κ′ and κ, or 0 if lifted rows have no intercept coordinate.
     score
-        If rows end with a score: the factor, and then the offset, that turn it into ours.
+        If rows end with a score: the factor and then the offset that map it to ours.
 
     Examples
     --------
@@ -82,10 +82,10 @@ class Shift:
         if self.same:
             return 1.0
         # Apart from ones, T has the singular values of its part along the offset, the intercept and the score.
-        away = 0.0 if self.offset is None else float(np.linalg.norm(self.offset)) / self.theirs
+        slope = 0.0 if self.offset is None else float(np.linalg.norm(self.offset)) / self.theirs
         factor, added = self.score or (1.0, 0.0)
         kept, given = (self.ours / self.theirs, added / self.theirs) if self.theirs else (1.0, 0.0)
-        plane = np.array([[1.0, away, 0.0], [0.0, kept, 0.0], [0.0, given, factor]])
+        plane = np.array([[1.0, slope, 0.0], [0.0, kept, 0.0], [0.0, given, factor]])
         return float(np.linalg.norm(plane, 2)) ** 2
 
     def longest(self, norm: float) -> float:
@@ -94,8 +94,8 @@ class Shift:
             return norm
         if self.score is not None:
             return math.sqrt(self.square_norm()) * norm
-        away = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
-        return math.hypot(math.sqrt(max(norm**2 - self.theirs**2, 0.0)) + away, self.ours)
+        distance = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
+        return math.hypot(math.sqrt(max(norm**2 - self.theirs**2, 0.0)) + distance, self.ours)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Replica(Generic[Part]):
     weight
         1 for each replica, and 1 − m for the snapshot that m of them started from, so that it counts once.
     shift
-        The map from its lifted rows to ours.
+        The map from the replica's lifted rows to ours.
     """
 
     part: Part
@@ -117,12 +117,12 @@ class Replica(Generic[Part]):
     shift: Shift = Shift()
 
     def inside(self, part: Inner) -> Replica[Inner]:
-        """Return the same replica's entry for a part of this part."""
+        """Return the same replica's entry for a component of this part."""
         return Replica(part, self.weight, self.shift)
 
 
 def total(replicas: Sequence[Replica[Any]], name: str) -> Any:
-    """Return the sum of one of the parts' numbers, or arrays."""
+    """Return the sum of an attribute of the parts, a number or an array."""
     return sum(replica.weight * getattr(replica.part, name) for replica in replicas)
 
 
@@ -130,7 +130,7 @@ def count(replicas: Sequence[Replica[Any]], name: str) -> int:
     """Return the sum of a count that only grows; refuse a replica whose count is below the snapshot's."""
     least = max((getattr(replica.part, name) for replica in replicas if replica.weight < 0), default=0)
     if any(getattr(replica.part, name) < least for replica in replicas):
-        raise ValueError("a replica has seen less than base has, so it did not start from it; leave base out.")
+        raise ValueError("a replica has seen less than base, so it did not start from base; leave base out.")
     return int(total(replicas, name))
 
 
@@ -140,32 +140,32 @@ def added(replicas: Sequence[Replica[Any]]) -> list[Replica[Any]]:
 
 
 def refuse_base(replicas: Sequence[Replica[Any]], what: str) -> None:
-    """Raise an error if there is a snapshot, for summaries from which nothing can be subtracted."""
+    """Raise an error if there is a snapshot, for statistics that cannot be subtracted."""
     if any(replica.weight < 0 for replica in replicas):
-        raise ValueError(f"{what} is a summary from which base cannot be subtracted; leave base out.")
+        raise ValueError(f"{what} is a summary that base cannot be subtracted from; leave base out.")
 
 
 def sum_of_halves(replicas: Sequence[Replica[Any]], name: str = "gram") -> Array:
     """Return the lower half of Σ T G Tᵀ over the parts' symmetric sums G."""
-    found: Array | None = None
+    total_half: Array | None = None
     for replica in replicas:
         half = replica.shift.gram(getattr(replica.part, name).copied())
         if replica.weight != 1:
             half = replica.weight * half
-        found = np.asfortranarray(half) if found is None else found + half
-    assert found is not None
-    return np.asfortranarray(found)
+        total_half = np.asfortranarray(half) if total_half is None else total_half + half
+    assert total_half is not None
+    return np.asfortranarray(total_half)
 
 
 def refuse_unknown(part: Component) -> None:
-    """Raise an error if a part has state that the class its `merge` comes from does not know."""
+    """Raise an error if a part has state that the class defining its `merge` does not know."""
     owner = next(kind for kind in type(part).__mro__ if "merge" in vars(kind))
     if not set(part._state_names) <= set(getattr(owner, "_state_names", ())):
         raise ValueError(f"{type(part).__name__} has state but no method merge(); define one that adds it up.")
 
 
 def differing(first: Any, second: Any) -> str | None:
-    """Return in words how the arguments of two parts differ, except for seeds; None if they are the same."""
+    """Describe how the arguments of two parts differ, except for seeds; return None if they are the same."""
     if type(first) is not type(second):
         return f"{type(second).__name__} instead of {type(first).__name__}"
     others = second.params()
@@ -191,8 +191,8 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def refuse_faded() -> NoReturn:
-    """Raise the error that says why replicas with a memory cannot be merged."""
+    """Raise the error that explains why replicas with a memory cannot be merged."""
     raise ValueError(
-        "replicas with a memory cannot be merged: how much a reward still weighs depends on those that came after it "
+        "replicas with a memory cannot be merged: the remaining weight of a reward depends on those that came after it "
         "in one order; merge policies with memory=None, or learn from one log."
     )

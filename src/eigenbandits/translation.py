@@ -1,4 +1,4 @@
-"""A linear map from one encoder's vectors to another's, learned from items that both have embedded."""
+"""Linear maps from one encoder's vectors to another's, learned from items that both have embedded."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 
-# One pair in this many is held out, to choose the map and to estimate what it loses.
+# One in this many pairs is held out, to choose the map and to estimate what it loses.
 KEPT_OUT = 5
 # Ridges to try, in units of the mean variance of the old vectors' coordinates.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
-# How many directions to tell the encoders apart by, and the most that one of them may contribute, in nats, so that a
-# single outlier decides nothing (`eigenbandits calibrate telling`, `eigenbandits calibrate loudest`).
+# The number of directions used to tell the encoders apart, and the most that one of them may contribute, in nats, so
+# that a single outlier decides nothing (`eigenbandits calibrate telling`, `eigenbandits calibrate loudest`).
 TELLING, LOUDEST = 32, 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """Lifted rows of the old encoder as those of the new one: ỹ ≈ x̃M, and the covariance R of ỹ − x̃M.
+    """A map from lifted rows of the old encoder to those of the new one: ỹ ≈ x̃M, with R the covariance of ỹ − x̃M.
 
-    Had the new encoder embedded the actions of the log, the sums would be Σ ỹỹᵀ and Σ rỹ. Given the old rows, their
-    expected values are MᵀΣM + nR and Mᵀb, since rewards depend on the action and not on what the map misses of it.
+    If the new encoder had embedded the actions of the log, the sums would be Σ ỹỹᵀ and Σ rỹ. Given the old rows, their
+    expected values are MᵀΣM + nR and Mᵀb, since rewards depend on the action and not on the part of it that the map
+    misses.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ class RowMap:
 
     def gram(self, gram: Array, weight: float) -> Array:
         """Return MᵀΣM + nR in Fortran order, given both halves of Σ."""
-        found = self.matrix.T @ gram @ self.matrix + weight * self.leftover
-        return np.asfortranarray(0.5 * (found + found.T))
+        mapped = self.matrix.T @ gram @ self.matrix + weight * self.leftover
+        return np.asfortranarray(0.5 * (mapped + mapped.T))
 
     def draws(self, rows: Array, rng: np.random.Generator) -> Array:
         """Draw new rows given the old ones (n, D)."""
@@ -76,9 +77,9 @@ class VectorMap:
     old_mean, new_mean : ndarray
         x̄ and ȳ.
     method : str
-        How it was fitted.
+        How the map was fitted.
     residual : float
-        The share of the new vectors' variance that it leaves unexplained, on held-out pairs.
+        The share of the new vectors' variance that the map leaves unexplained, on held-out pairs.
     """
 
     matrix: Array
@@ -89,24 +90,24 @@ class VectorMap:
 
 
 def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) -> VectorMap:
-    """Return the map from old vectors to new with the smallest error on held-out pairs.
+    """Return the map from old vectors to new ones with the smallest error on held-out pairs.
 
     The candidates are ridge regressions and, if the vectors have the same length, a scaled rotation (orthogonal
-    Procrustes), which has half as many parameters and so a smaller error when pairs are few.
+    Procrustes), which has half as many parameters and so a smaller error when there are few pairs.
 
     Parameters
     ----------
     old, new
         The vectors of the pairs to fit, and of the held-out pairs.
     centered
-        Whether the means are subtracted; without an intercept nothing could make up for that.
+        Whether the means are subtracted; without an intercept, nothing could make up for that.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> old, turn = rng.standard_normal((50, 3)), np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, -2.0]])
-    >>> found = fit_map((old[:40], old[40:]), (old[:40] @ turn, old[40:] @ turn), centered=True)
-    >>> bool(np.allclose(found.matrix, turn)), round(found.residual, 6)
+    >>> mapping = fit_map((old[:40], old[40:]), (old[:40] @ turn, old[40:] @ turn), centered=True)
+    >>> bool(np.allclose(mapping.matrix, turn)), round(mapping.residual, 6)
     (True, 0.0)
     """
     means = [rows[0].mean(axis=0) if centered else np.zeros(rows[0].shape[1]) for rows in (old, new)]
@@ -133,14 +134,14 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
 def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     """Return the model (D,) whose products with new rows are close to the values estimated from the old ones.
 
-    It is the ridge regression with the largest ridge whose error on held-out pairs is not more than one standard error
-    above the smallest (Breiman et al. 1984): what a smaller ridge would add lies in directions with hardly any
-    variance, where a prior's mean should be 0.
+    It is the ridge regression with the largest ridge whose error on held-out pairs is at most one standard error above
+    the smallest (Breiman et al. 1984): what a smaller ridge would add lies in directions with hardly any variance,
+    where a prior's mean should be 0.
 
     Parameters
     ----------
     rows, values
-        Of the pairs to fit, and of the held-out pairs.
+        Rows and values of the pairs to fit, and of the held-out pairs.
 
     References
     ----------
@@ -149,8 +150,8 @@ def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     Examples
     --------
     >>> rows, model = np.random.default_rng(0).standard_normal((50, 3)), np.array([1.0, 0.0, -2.0])
-    >>> found = fit_values((rows[:40], rows[40:]), (rows[:40] @ model, rows[40:] @ model))
-    >>> bool(np.allclose(found, model))
+    >>> fitted = fit_values((rows[:40], rows[40:]), (rows[:40] @ model, rows[40:] @ model))
+    >>> bool(np.allclose(fitted, model))
     True
     """
     squares, axes = np.linalg.eigh(rows[0].T @ rows[0])
@@ -158,19 +159,19 @@ def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     inside, seen = axes.T @ (rows[0].T @ values[0]), rows[1] @ axes
     models = [inside / (np.maximum(squares, 0.0) + ridge * unit) for ridge in RIDGES]
     errors = np.array([np.square(values[1] - seen @ model) for model in models])
-    # Pair by pair, since all models find the same pairs hard.
+    # Pair by pair, since all models find the same pairs difficult.
     above = errors - errors[errors.mean(axis=1).argmin()]
     equal = above.mean(axis=1) <= above.std(axis=1) / np.sqrt(above.shape[1])
     return np.asarray(axes @ models[int(np.flatnonzero(equal)[-1])])
 
 
 class Encoder(Component):
-    """The encoder of a policy's vectors: how often it has changed, and how the last two can be told apart.
+    """The encoder of a policy's vectors: how often it has changed, and how to tell the last two apart.
 
     After a translation, vectors of the earlier encoder are recognized if the two differ in mean or variance along some
     directions, by the log-likelihood ratio of two normal distributions there. The bound lies halfway between the
-    largest ratio of the new vectors and the median ratio of the old ones, both held out. If the former is the larger,
-    the encoders are too similar and there is no bound.
+    largest ratio among new vectors and the median ratio of old ones, both held out. If the former is the larger, the
+    encoders are too similar and there is no bound.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("changes", "since", "axes", "means", "variances", "bound")
@@ -186,7 +187,7 @@ class Encoder(Component):
         self.bound: float | None = None
 
     def change(self, round_: int, old: tuple[Array, Array], new: tuple[Array, Array]) -> None:
-        """Record a change of encoders, given vectors of both to compare and held-out ones to calibrate the bound."""
+        """Record a change of encoder, given vectors of both to compare and held-out ones to calibrate the bound."""
         self.changes, self.since, self.bound = self.changes + 1, round_, None
         if old[0].shape[1] != new[0].shape[1]:
             return
@@ -202,7 +203,7 @@ class Encoder(Component):
         """Refuse vectors that look like those of the earlier encoder."""
         if self.bound is not None and float(self._ratios(vectors).mean()) > self.bound:
             raise ValueError(
-                f"{what} looks like vectors of the encoder used before translate(); expected those of the new one."
+                f"{what} looks like vectors of the encoder used before translate(); expected the new encoder's."
             )
 
     def check_round(self, round_: int) -> None:
@@ -210,11 +211,11 @@ class Encoder(Component):
         if round_ <= self.since and self.changes:
             raise ValueError(
                 "this decision was made before translate(), on a vector of the earlier encoder; "
-                "pass the vector that the new encoder gives its action."
+                "pass the new encoder's vector for its action instead."
             )
 
     def same_as(self, other: Encoder) -> bool:
-        """Return whether, as far as is known, another policy's vectors come from the same encoder."""
+        """Return whether another policy's vectors come from the same encoder, as far as is known."""
         return self.changes == other.changes and np.array_equal(self.axes, other.axes) and self.bound == other.bound
 
     def _ratios(self, vectors: Array) -> Array:
@@ -230,16 +231,16 @@ def _telling(old: Array, new: Array) -> Array:
     dim = old.shape[1]
     means = [rows.mean(axis=0) for rows in (old, new)]
     covariances = [np.cov(rows, rowvar=False).reshape(dim, dim) for rows in (old, new)]
-    # A floor under the variances, so that directions with hardly any variance do not count.
+    # A floor on the variances, so that directions with hardly any variance do not count.
     least = 1e-3 * max(float(np.trace(sum(covariances))) / (2 * dim), np.finfo(float).tiny)
     floored = [one + least * np.eye(dim) for one in covariances]
     values, white = np.linalg.eigh(0.5 * (floored[0] + floored[1]))
     white = white / np.sqrt(values)
-    # In these coordinates the two covariances add up to 2I: a share of 1 is the same variance for both.
+    # In these coordinates, the two covariances add up to 2I: a share of 1 means the same variance for both.
     shares, axes = np.linalg.eigh(white.T @ floored[0] @ white)
     shares = np.clip(shares, 1e-6, 2.0 - 1e-6)
-    apart = (means[0] - means[1]) @ white @ axes
+    distances = (means[0] - means[1]) @ white @ axes
     # The symmetric Kullback–Leibler divergence of two normal distributions.
     other = 2.0 - shares
-    divergence = 0.5 * (shares / other + other / shares) - 1.0 + 0.5 * apart**2 * (1.0 / shares + 1.0 / other)
+    divergence = 0.5 * (shares / other + other / shares) - 1.0 + 0.5 * distances**2 * (1.0 / shares + 1.0 / other)
     return np.ascontiguousarray((white @ axes[:, np.argsort(-divergence)[:TELLING]]).T)

@@ -355,7 +355,7 @@ def test_the_noise_is_learned():
 
 
 def test_certified_says_what_it_needs():
-    with pytest.raises(ValueError, match="needs noise and theta_bound"):
+    with pytest.raises(ValueError, match="requires noise and theta_bound"):
         eb.EigenUCB(certified=True)
     assert isinstance(eb.EigenUCB(certified=True, noise=0.5, theta_bound=1.0).belief, eb.belief.Screened)
 

@@ -21,13 +21,13 @@ def model(**settings):
 
 def test_the_rank_comes_with_its_reason():
     words = said(eb.PSLB(noise=0.1), model(), 60)
-    assert "Rank 3 of 40: 3 directions stand out of the noise" in words
+    assert "Rank 3 of 40: 3 directions stand out from the noise" in words
     assert "the subspace is known up to an angle whose sine is 0." in words
 
 
 def test_without_a_subspace_no_direction_is_praised():
     words = said(eb.PSLB(noise=0.1), model(rank=40), 150)
-    assert "no direction stands out of the noise" in words
+    assert "no direction stands out from the noise" in words
     assert "the subspace is not known yet (ε = 1)" in words
 
 
@@ -39,16 +39,16 @@ def test_items_that_come_again_are_counted_in_words():
     assert "From 500 vectors, worth " in " ".join(policy.diagnostics().summary)
 
 
-def test_a_cut_says_which_set_decides_and_what_it_cannot_see():
+def test_a_cut_says_which_set_decides_and_what_it_cannot_show():
     words = said(eb.PSLB(noise=0.1, rank=3), model(), 200)
-    assert re.search(r"The projected set decides in (9\d|100)% of the choices;", words)
-    assert "a cut cannot see" in words
+    assert re.search(r"The projected set decides (9\d|100)% of the choices;", words)
+    assert "a cut cannot show" in words
 
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
     [
-        ({"share_bound_by_projected": 0.1}, "decides in 10% of the choices only"),
+        ({"share_bound_by_projected": 0.1}, "decides only 10% of the choices"),
         ({"share_bound_by_projected": 0.9, "rounds_contradicted": 3}, "contradicted each other: see the warnings"),
     ],
 )
@@ -66,11 +66,11 @@ def test_policies_without_a_subspace_have_little_to_say():
 def test_the_flagship_says_what_it_has_learned():
     policy = eb.EigenUCB(seed=0)
     policy.choose(np.eye(3))
-    assert "No reward has come yet" in " ".join(policy.diagnostics().summary)
+    assert "No reward has arrived yet" in " ".join(policy.diagnostics().summary)
     policy = eb.EigenUCB(seed=0)
     # Values of variance θᵀCθ: with all of θ* in one of 3 directions of half the energy, 1/6.
     words = said(policy, model(noise=0.4), 400)
-    assert "Rank 3 of 40: 3 directions stand out of the noise" in words
+    assert "Rank 3 of 40: 3 directions stand out from the noise" in words
     ((power, weight),) = re.findall(r"follows the spectrum to the power (\d) \(weight (\d+)%\)", words)
     assert power in "248"
     assert int(weight) > 20  # the largest of five shares
@@ -84,11 +84,11 @@ def test_the_flagship_says_what_it_has_learned():
 @pytest.mark.parametrize(
     ("shapes", "signal", "wanted"),
     [
-        ({"0": 0.9, "1": 0.1}, 0.5, "the power 0 (weight 90%): every direction is as likely to matter as any other"),
+        ({"0": 0.9, "1": 0.1}, 0.5, "the power 0 (weight 90%): every direction is equally likely to matter"),
         ({"0": 0.1, "2": 0.9}, 0.5, "half the variance is expected to have 1/4 of the squared weight"),
         ({"0": 0.1, "cut": 0.9}, 0.5, "cuts the spectrum (weight 90%): every direction that stands out"),
-        ({"0": 0.1, "2": 0.9}, 0.25, "it takes some 16 rewards to tell actions apart"),
-        ({"0": 0.1, "2": 0.9}, 2.0, "one reward says much about an action"),
+        ({"0": 0.1, "2": 0.9}, 0.25, "it takes about 16 rewards to tell actions apart"),
+        ({"0": 0.1, "2": 0.9}, 2.0, "one reward says a lot about an action"),
     ],
 )
 def test_shapes_and_sizes_in_words(shapes, signal, wanted):

@@ -71,19 +71,19 @@ def test_no_file(tmp_path):
 def test_load_names_the_file(tmp_path):
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader")
-    with pytest.raises(ValueError, match=r"letter\.txt is not a saved policy, or is cut short or damaged\.$"):
+    with pytest.raises(ValueError, match=r"letter\.txt is not a saved policy, or is truncated or damaged\.$"):
         eb.load(path)
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"{}", bytes(1000)])
 def test_garbage(data):
-    assert_refused(data, "is not a saved policy, or is cut short or damaged")
+    assert_refused(data, "is not a saved policy, or is truncated or damaged")
 
 
 def test_truncation_anywhere(policy):
     data = files.to_bytes(policy)
     for length in np.unique(np.linspace(0, len(data) - 1, 60).astype(int)):
-        assert_refused(data[:length], "cut short or damaged")
+        assert_refused(data[:length], "truncated or damaged")
 
 
 def assert_noticed_or_harmless(damaged):

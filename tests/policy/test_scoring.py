@@ -236,7 +236,7 @@ def test_scores_come_from_the_start_from_one_source_and_to_those_who_take_them()
     policy.choose(sets(1)[0])
     with pytest.raises(ValueError, match="expected them from the first call on"):
         policy.choose(sets(1)[0], scores=np.arange(5.0))
-    with pytest.raises(ValueError, match="expected one of them"):
+    with pytest.raises(ValueError, match="expected only one of them"):
         eb.EigenUCB(prior=1.0).choose(sets(1)[0], scores=np.arange(5.0))
     with pytest.raises(ValueError, match="prior has length 2; expected 6"):
         eb.EigenUCB(prior=[1.0, 2.0]).choose(sets(1)[0])

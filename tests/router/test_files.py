@@ -36,7 +36,7 @@ def test_damage_is_refused(tmp_path):
     Router(["a"], seed=0).save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="is not a saved router, or is cut short or damaged"):
+    with pytest.raises(ValueError, match="is not a saved router, or is truncated or damaged"):
         Router.load(path)
     path.write_bytes(b"PK no")
     with pytest.raises(ValueError, match="is not a saved router"):

@@ -1,4 +1,4 @@
-"""Algorithm: a policy declared by its fields and by the parts that follow from them."""
+"""Algorithm: a policy declared by its fields and by the parts built from them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Algorithm(Policy):
     seed: int | None = None
 
     def __post_init__(self, *words: str) -> None:
-        """Compose the policy of its parts."""
+        """Compose the policy from its parts."""
         kept = {field.name for field in fields(self)}
-        # The class whose constructor dataclasses wrote: a subclass may have one of its own.
+        # The class whose constructor the dataclass decorator wrote; a subclass may define its own.
         declared = next(kind for kind in type(self).__mro__ if "__dataclass_fields__" in vars(kind))
         names = (name for name in inspect.signature(declared).parameters if name not in kept)
         self.words = dict(zip(names, words, strict=True))
         self._compose(*self.parts(), center=self.center, seed=self.seed, dtype=self.dtype, prior=self.prior)
 
     def parts(self) -> Parts:
-        """Return the subspace, the belief and the rule, newly made from the fields."""
+        """Return the subspace, the belief and the rule, newly built from the fields."""
         raise NotImplementedError
 
     def params(self) -> dict[str, Any]:
-        """Return the arguments: those required, the algorithm's own, and those that others have too.
+        """Return the arguments: the required ones, then the algorithm's own, then those shared with other algorithms.
 
-        A part that was named by a word is returned as that word.
+        A part that was given by a word is returned as that word.
         """
         arguments = inspect.signature(type(self)).parameters
         declared = dict.fromkeys(name for kind in type(self).__mro__ for name in inspect.get_annotations(kind))
@@ -59,7 +59,7 @@ class Algorithm(Policy):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Centered(Algorithm):
-    """Base of the algorithms that can center the actions.
+    """Base of algorithms that can center the actions.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Centered(Algorithm):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Confident(Centered):
-    """Base of the algorithms that keep a confidence set with a proved radius.
+    """Base of algorithms that keep a confidence set with a proven radius.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class Confident(Centered):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Floored(Algorithm):
-    """Base of the algorithms that can give every action a smallest probability.
+    """Base of algorithms that can give every action a minimum probability.
 
     Parameters
     ----------
     floor
-        ε: with this probability any action, evenly; see `rules.Floor`.
+        ε: with this probability, an action drawn uniformly; see `rules.Floor`.
     """
 
     floor: float = 0.0
@@ -101,7 +101,7 @@ class Floored(Algorithm):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Optimistic(Floored):
-    """Base of the algorithms that choose by a form of optimism.
+    """Base of algorithms that choose by a form of optimism.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Optimistic(Floored):
     rule: InitVar[str] = "optimism"
 
     def forms(self) -> dict[str, Rule]:
-        """Return the forms of optimism to choose from, by their words."""
+        """Return the available forms of optimism, by name."""
         return {"optimism": Optimism(), "randomized": RandomizedOptimism()}
 
     def optimism(self) -> Rule:

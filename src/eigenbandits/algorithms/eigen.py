@@ -1,4 +1,4 @@
-"""EigenUCB and EigenTS: the flagship, with a prior that is learned from the spectrum and the rewards."""
+"""EigenUCB and EigenTS: the flagship algorithms, with a prior learned from the spectrum and the rewards."""
 
 from __future__ import annotations
 
@@ -25,43 +25,44 @@ class _Eigen(Floored, Centered):
     dtype: str = "float64"
 
     def spectral(self) -> tuple[Spectrum, Belief]:
-        """Return the subspace, which for "auto" forgets with the longest half-life tried, and the belief."""
+        """Return the subspace, whose half-life for "auto" is the longest one tried, and the belief."""
         half_life = HALF_LIVES[1] if isinstance(self.memory, str) else self.memory
         return Spectrum(memory=half_life), remembering(Spectral(self.noise, self.width), self.memory)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class EigenUCB(Optimistic, _Eigen):
-    """Optimism under a prior that follows the spectrum of all actions offered; nothing has to be set.
+    """Optimism under a prior that follows the spectrum of all actions offered; nothing needs to be tuned.
 
     Parameters
     ----------
     noise
-        The standard deviation of the rewards around their mean, or None: learned from them.
+        The standard deviation of the rewards around their mean, or None to learn it.
     width
-        How optimistic to be. The unit is how far the best of K equally uncertain actions would lie above its estimate,
-        but at least one posterior standard deviation; see `belief.Spectral`.
+        How optimistic to be. The unit is the amount by which the best of K equally uncertain actions would exceed its
+        estimate, but at least one posterior standard deviation; see `belief.Spectral`.
     center
-        "mean": an intercept and directions around the mean of all actions; see `policy.centering.Centering`.
+        "mean": an intercept, and directions around the mean of all actions; see `policy.centering.Centering`.
     memory
-        Half-life in rewards, for a world that changes: after so many further rewards, a reward weighs half, and so does
-        a decision set for the subspace. "auto" chooses the half-life that predicts the rewards best
+        Half-life in rewards, for a changing world: after that many further rewards, a reward has half its weight, and
+        so does a decision set for the subspace. "auto" uses the half-life that predicts the rewards best
         (`belief.Memories`); None forgets nothing.
     prior
-        A scorer to start from: a θ₀, a number for the θ₀ that has it everywhere, or a function that gives the scores
-        (K,) of actions (K, d). Scores that come with the actions are given to `choose` instead
-        (docs/howto/scores.md). A function cannot be saved to a file.
+        A scorer to start from: a θ₀, a number for a θ₀ with that value in every entry, or a function that returns the
+        scores (K,) of actions (K, d). To give scores along with the actions, pass them to `choose` instead
+        (docs/howto/scores.md). A policy with a function cannot be saved to a file.
     certified
-        Choose only among actions whose regret is bounded by a confidence set that is proved to hold for all rounds at
-        once. This needs `noise` and `theta_bound` (docs/certified.md).
+        Choose only among actions whose regret is bounded by a confidence set that is proven to hold for all rounds
+        simultaneously. Requires `noise` and `theta_bound` (docs/certified.md).
     theta_bound, delta
-        For `certified`: S ≥ ‖θ*‖ (intercept included where actions are centered), and δ, the probability that the set
-        may fail, ever.
+        For `certified`: S ≥ ‖θ*‖ (including the intercept if actions are centered), and δ, the probability that the set
+        may ever fail.
     rule
-        "optimism", or "randomized": among the actions that may still be the best, with known probabilities that favor
-        the most promising; see `rules.RandomizedOptimism`.
+        "optimism", or "randomized": a choice among the actions that may still be the best, with known probabilities
+        that favor the most promising; see `rules.RandomizedOptimism`.
     floor
-        ε: with this probability any action, evenly, so that each has a propensity of at least ε/K; see `rules.Floor`.
+        ε: with this probability, an action drawn uniformly, so that each has a propensity of at least ε/K; see
+        `rules.Floor`.
     dtype
         "float32" reads decision sets in single precision; see `Policy`.
     seed
@@ -86,14 +87,14 @@ class EigenUCB(Optimistic, _Eigen):
         if not self.certified:
             return *self.spectral(), self.optimism()
         if self.noise is None or self.theta_bound is None:
-            raise ValueError("certified=True needs noise and theta_bound: a proof cannot learn what it rests on.")
+            raise ValueError("certified=True requires noise and theta_bound: a proof cannot learn what it rests on.")
         belief = Screened(self.noise, self.theta_bound, self.delta, self.width)
         return BoundedSpectrum(), belief, self.optimism()
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class EigenTS(_Eigen):
-    """The same belief by Thompson sampling, which gives propensities.
+    """The same belief with Thompson sampling, which provides propensities.
 
     Parameters
     ----------
@@ -102,8 +103,8 @@ class EigenTS(_Eigen):
     width
         Factor on the posterior's standard deviation.
     samples
-        Models drawn in each round: the choice is the favorite of one of them, and its propensity the share that favor
-        it; 1 leaves propensities out. See `rules.Thompson`.
+        Models drawn in each round: the choice is the favorite of one of them, and its propensity the share of models
+        that favor it; with 1 there are no propensities. See `rules.Thompson`.
     """
 
     samples: int = 100

@@ -1,4 +1,4 @@
-"""The linear bandits that PSLB is compared with, each with its reference."""
+"""The linear bandits to which PSLB is compared, each with its reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eigenbandits.subspace import RandomProjection, Whole
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RidgeAlgorithm(Centered):
-    """Base of the algorithms that estimate θ* by ridge regression in the whole space.
+    """Base of algorithms that estimate θ* by ridge regression in the whole space.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class RidgeAlgorithm(Centered):
     memory: float | str | None = None
 
     def regression(self, noise: float = 0.0, radius: str | float = "logdet") -> Belief:
-        """Return the ridge estimate and its ellipsoid, with the memory."""
+        """Return the ridge estimate and its ellipsoid, with a memory if one is given."""
         return remembering(Ambient(noise, ridge=self.ridge, radius=radius), self.memory)
 
 
@@ -41,13 +41,13 @@ class OFUL(Optimistic, Confident):
     noise, theta_bound, action_bound, ridge, delta, center, seed
         As for `PSLB`.
     radius
-        "logdet": the tightest radius of its paper; "mixture": √(R²(·) + λS²) instead of R√(·) + S√λ, proved on the
+        "logdet": the tightest radius of its paper; "mixture": √(R²(·) + λS²) instead of R√(·) + S√λ, proven under the
         same assumptions (docs/certified.md); "paper": the worst-case form, with log(1 + tL²/(mλ)) as Lale et
-        al. write it where `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) where it does not.
+        al. write it if `rank` gives m, and OFUL's own log(1 + tL²/(dλ)) otherwise.
     rank
         m for "paper".
     memory, rule, floor
-        As for `EigenUCB`; with a memory nothing is proved of the radius.
+        As for `EigenUCB`; with a memory, nothing is proven about the radius.
     dtype
         "float32" reads decision sets in single precision; see `Policy`.
 
@@ -71,7 +71,7 @@ class OFUL(Optimistic, Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinUCB(Optimistic, RidgeAlgorithm):
-    """The same choice with a free multiplier instead of the radius, as is common in practice.
+    """The same choice with a free multiplier in place of the radius, as is common in practice.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class LinTS(Floored, RidgeAlgorithm):
     noise, ridge, center, seed
         As for `PSLB`.
     scale
-        Width of the posterior; None takes the noise R, the Bayesian posterior for Gaussian noise.
+        Width of the posterior; None uses the noise R, which gives the Bayesian posterior for Gaussian noise.
     memory, samples, floor
         As for `EigenTS`.
 
@@ -147,16 +147,16 @@ class CBRAP(Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SOFUL(Confident):
-    """OFUL with its Gram matrix held as a frequent-directions sketch: O(dℓ) per round and in memory.
+    """OFUL with its Gram matrix kept as a frequent-directions sketch: O(dℓ) time per round and memory.
 
     Parameters
     ----------
     noise, theta_bound, action_bound, ridge, delta, center, seed
         As for `PSLB`.
     size
-        ℓ, the rows that the sketch keeps.
+        ℓ, the number of rows that the sketch keeps.
     radius
-        "logdet" from the sketch's determinant, or "paper", the worst case of the reference.
+        "logdet" from the sketch's determinant, or "paper", the reference's worst case.
 
     References
     ----------
@@ -182,7 +182,7 @@ class CBSCFD(Confident):
     noise, size, theta_bound, ridge, delta, center, seed
         As for `SOFUL`.
     radius
-        "logdet", or a number: a free multiplier, as the reference's experiments use.
+        "logdet", or a number: a free multiplier, as in the reference's experiments.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""PSLB, the algorithm of the paper, and Thompson sampling in its subspace."""
+"""PSLB, the paper's algorithm, and Thompson sampling in its subspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eigenbandits.theory import Structure
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _PrincipalSubspace(Confident):
-    """What PSLB and ProjectedThompson share: the fields of the subspace."""
+    """The fields of the subspace, which PSLB and ProjectedThompson share."""
 
     rank: int | str = "auto"
     projection_error: str | float = "estimated"
@@ -29,33 +29,33 @@ class _PrincipalSubspace(Confident):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PSLB(Optimistic, _PrincipalSubspace):
-    """Projected stochastic linear bandit: optimism in the subspace that all actions seen show.
+    """Projected stochastic linear bandit: optimism in the subspace that all actions seen reveal.
 
     In each round: PCA over every action offered so far, rewarded or not; a set C_m of models inside the span of the
     top eigenvectors, with a radius that allows for the span's error, intersected with OFUL's set C_d; then the action
-    whose best plausible value is highest (Lale et al. 2019, Algorithm 1). Each letter of the paper is
-    next to the argument that stands for it.
+    with the highest optimistic value (Lale et al. 2019, Algorithm 1). The paper's letter for each argument is given
+    next to it.
 
-    Cost of a round: O(Kdm) to look, O(Kd²) to add the actions to the second moment (O(d²) for each of some 32 of them
-    where d and K are large and many have been added), O(d²) for one reward, and a share
-    of a tracked eigendecomposition that falls as 1/t.
+    Cost of a round: O(Kdm) to choose, O(Kd²) to add the actions to the second moment (O(d²) for each of about 32 of
+    them if d and K are large and many have been added), O(d²) to learn a reward, and a share of a tracked
+    eigendecomposition that falls as 1/t.
 
     Parameters
     ----------
     noise
         R: rewards are R-sub-Gaussian around their mean. ½ is safe for rewards in [0, 1].
     rank
-        m, or "auto": the directions that stand out of the spectrum.
+        m, or "auto": the number of directions that stand out in the spectrum.
     theta_bound
         S ≥ ‖θ*‖₂.
     action_bound
-        L ≥ ‖x‖₂ for radii that need it; None takes the largest norm seen.
+        L ≥ ‖x‖₂, for radii that need it; None uses the largest norm seen.
     ridge
         λ.
     delta
-        δ, the probability of failure granted to each bound.
+        δ, the failure probability of each bound.
     projection_error
-        The bound ε on ‖P̂ − P‖₂: "estimated" from the spectrum; from `structure` "theorem", Φ_t of the appendix, or
+        The bound ε on ‖P̂ − P‖₂: "estimated" from the spectrum; from `structure`, "theorem", Φ_t of the appendix, or
         "theorem-main", φ_δ/√t of the main text, which with ``radius="worst-case"`` gives eq. (ellips2) as written; or
         a number.
     structure
@@ -63,25 +63,25 @@ class PSLB(Optimistic, _PrincipalSubspace):
     center
         "none", "mean", "set" or "differences"; see `policy.centering.Centering`.
     intersect
-        False uses C_m alone, as the paper's appendix does.
+        False uses only C_m, as the paper's appendix does.
     radius
         β: "sharp", "general" or "worst-case", or a number; see `belief.Projected`.
     ambient_radius
         Ω: "logdet" or "paper", or a number; see `belief.Ambient`.
     rule
         "optimism" in closed form, "exact" over the intersection, "sampled" as in the paper's experiments, or "joint"
-        over projections and models together, as line 9 of Algorithm 1 has it: `Decision.projection` gives P̃. Of the
-        intersection, "joint" takes C_m exactly; of C_d the value that it grants the action, where that is lower.
+        over projections and models together, as in line 9 of Algorithm 1: `Decision.projection` gives P̃. Of the
+        intersection, "joint" uses C_m exactly; of C_d it uses only the action's optimistic value, if that is lower.
         "randomized" leaves some choices to chance, with known probabilities, as for `EigenUCB`.
     samples
         Models drawn in each round, for "sampled".
     floor
         As for `EigenUCB`.
     anytime
-        Spend δ over the rounds, so that the sets hold for all of them at once; see `belief.Projected`.
+        Spend δ over the rounds, so that the sets hold in all rounds simultaneously; see `belief.Projected`.
     subspace
-        "pca", or "streaming": a block power method that never writes the second moment down. With `intersect=False`
-        and a "sharp" radius it needs O(dm) memory in all, for d in the tens of thousands.
+        "pca", or "streaming": a block power method that never forms the second moment. With `intersect=False` and a
+        "sharp" radius it needs O(dm) memory in all, for d in the tens of thousands.
     refresh
         "lazy" or "every-round", for "pca"; see `subspace.PCA`.
     dtype
@@ -113,12 +113,12 @@ class PSLB(Optimistic, _PrincipalSubspace):
     dtype: str = "float64"
 
     def forms(self) -> dict[str, Rule]:
-        """Return the forms of optimism to choose from, by their words."""
+        """Return the available forms of optimism, by name."""
         exact, sampled, joint = ExactOptimism(), SampledOptimism(self.samples), JointOptimism()
         return super().forms() | {"exact": exact, "sampled": sampled, "joint": joint}
 
     def parts(self) -> Parts:
-        """Return the estimated subspace, the set in it or the intersection of both, and a form of optimism."""
+        """Return the estimated subspace, the set in it or the intersection of both sets, and a form of optimism."""
         streaming = inputs.one_of(self.words["subspace"], "subspace", ("pca", "streaming")) == "streaming"
         subspace: Subspace = Streaming(self.rank, self.projection_error) if streaming else self.pca(self.anytime)
         known = (self.noise, self.theta_bound, self.ridge, self.delta)
@@ -136,15 +136,15 @@ class PSLB(Optimistic, _PrincipalSubspace):
 class ProjectedThompson(Floored, _PrincipalSubspace):
     """Thompson sampling in the estimated subspace: the paper's future work.
 
-    The posterior N(φ̂, scale² B⁻¹) of the projected model decides; there is no optimization over sets at all, and a
-    round costs O(Kdm). What the subspace misses is not explored: unlike PSLB it has no ambient set to fall back on.
+    The posterior N(φ̂, scale² B⁻¹) of the projected model decides; there is no optimization over sets, and a
+    round costs O(Kdm). What the subspace misses is not explored: unlike PSLB, there is no ambient set to fall back on.
 
     Parameters
     ----------
     noise, rank, theta_bound, ridge, delta, projection_error, structure, center, refresh, seed
         As for `PSLB`.
     scale
-        Width of the posterior; None takes the noise R.
+        Width of the posterior; None uses the noise R.
     samples, floor
         As for `EigenTS`.
 

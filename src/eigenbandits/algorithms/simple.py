@@ -17,7 +17,7 @@ from eigenbandits.subspace import Whole
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Greedy(RidgeAlgorithm):
-    """The highest ridge estimate, with no exploration at all: O(Kd) to choose, O(d²) to learn.
+    """The highest ridge estimate, with no exploration: O(Kd) to choose, O(d²) to learn.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Greedy(RidgeAlgorithm):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class EpsilonGreedy(RidgeAlgorithm):
-    """The highest ridge estimate, but any action with probability ε.
+    """The highest ridge estimate, or with probability ε an action drawn uniformly.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ class Random(Algorithm):
     """
 
     def parts(self) -> Parts:
-        """Return the whole space, no estimate and an even choice."""
+        """Return the whole space, no estimate and a uniform choice."""
         return Whole(), FixedModel(), Uniform()
 
 
 class HasTheta(Protocol):
-    """Anything that knows θ*: an environment's instance."""
+    """Anything that knows θ*, such as an environment's instance."""
 
     @property
     def theta(self) -> Array:
@@ -115,7 +115,7 @@ class Oracle(Algorithm):
     theta
         θ*; None waits for `reveal`, which `eigenbandits.run` calls.
     seed
-        Unused; all policies take it.
+        Unused; accepted because all policies take it.
     """
 
     theta: Any = None

@@ -1,4 +1,4 @@
-"""What can θ* still be: an ellipsoid in the ambient space, one in the subspace, or both at once."""
+"""Beliefs, or what θ* can still be: an ellipsoid in the ambient space, one in the subspace, or both at once."""
 
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import Belief, Finding, Models, View

@@ -23,7 +23,7 @@ from eigenbandits.theory import radius as radii
 from eigenbandits.translation import RowMap
 
 _ROUNDING = float(np.finfo(float).eps)
-# Steps in which a half-life fades: within one, weights are off by 2^(1/8), at most nine percent.
+# Number of steps in which a half-life fades; between steps, weights are off by at most 2^(1/8), nine percent.
 STEPS = 8
 
 
@@ -35,22 +35,23 @@ class Ambient(RidgeBelief):
     noise
         R: rewards are R-sub-Gaussian around their mean; ½ is safe for rewards in [0, 1].
     theta_bound
-        S ≥ ‖θ*‖₂ (of the lifted parameter, intercept included, where actions are centered).
+        S ≥ ‖θ*‖₂ (of the lifted parameter, including the intercept, if actions are centered).
     ridge
         λ.
     delta
-        δ: the probability with which θ* may leave the set, ever.
+        δ: the probability with which θ* may ever leave the set.
     radius
         "logdet": from the determinant, which is known anyway, the tightest of its paper; "mixture": narrower still, the
-        root of a sum of squares instead of the sum (docs/certified.md); "paper": the worst case with
-        log(1 + tL²/(mλ)) under the factor d, as in Lale et al. 2019; or a number: a free multiplier.
+        root of a sum of squares instead of the sum (docs/certified.md); "paper": the worst case with log(1 + tL²/(mλ))
+        and the factor d, as in Lale et al. 2019; or a number: a free multiplier.
     action_bound
-        L for "paper"; None takes the largest norm seen.
+        L for "paper"; None uses the largest norm seen.
     rank
-        m for "paper"; None takes d, which is OFUL's own worst case.
+        m for "paper"; None uses d, which is OFUL's own worst case.
     memory
-        Half-life: a reward weighs half after this many further ones; None keeps all. The ridge does not fade, so that
-        directions that are no longer played are explored again. Nothing is proved of the radius then.
+        Half-life: a reward has half its weight after this many further ones; None keeps all. The ridge does not fade,
+        so that directions that are no longer played are explored again. With a half-life, nothing is proven about the
+        radius.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -94,7 +95,7 @@ class Ambient(RidgeBelief):
         self.short_list = ShortList()
 
     def lasting(self, memory: float | None) -> Self:
-        """Return a new belief with the same parameters and another half-life."""
+        """Return a new belief with the same parameters but another half-life."""
         return type(self)(**(self.params() | {"memory": memory}))
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
@@ -105,7 +106,7 @@ class Ambient(RidgeBelief):
         self.largest = 1.0 / self.ridge
 
     def follow(self, frame: Frame | None) -> None:
-        """Prepare short lists by where actions mainly are; the ellipsoid does not depend on it."""
+        """Prepare shortlists from the directions in which actions mostly lie; the ellipsoid does not depend on them."""
         self.short_list.follow(frame, self.inverse)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
@@ -114,14 +115,14 @@ class Ambient(RidgeBelief):
         # Last, since everything above can be recomputed from the sums (`recover`).
         self.evidence.add(action, reward)
         self.since_repair += 1
-        # Rounding adds up over rank-one updates. A fresh factorization every 4d of them costs a small part of what
-        # the updates themselves cost and keeps the drift at that of 4d steps forever.
+        # Rounding errors accumulate over rank-one updates. A fresh factorization every 4d of them costs a small part of
+        # what the updates themselves cost and limits the drift to that of 4d steps forever.
         patience = max(256, 4 * len(action))
         if self._fade(1) or self.since_repair >= (min(patience, self.evidence.count // 16) if lost else patience):
             self.repair()
 
     def _fade(self, count: int) -> bool:
-        """Let earlier rewards fade after `count` further ones, in steps, since each asks for a factorization."""
+        """Let earlier rewards fade after `count` further ones, in steps, since each step requires a factorization."""
         if self.memory is None:
             return False
         self.since_fading += count
@@ -136,10 +137,10 @@ class Ambient(RidgeBelief):
         return most if self.memory is None else min(most, math.ceil(self.memory / STEPS) - self.since_fading)
 
     def _update(self, action: Array, reward: float) -> tuple[float, bool]:
-        """Follow one reward in Z⁻¹ and θ̂, and return xᵀZ⁻¹x and whether the reward was lost in rounding."""
+        """Update Z⁻¹ and θ̂ with one reward; return xᵀZ⁻¹x and whether the reward was lost in rounding."""
         solved = self._solve(action)
-        # Z⁻¹ carries errors of the size of rounding in its largest entry since the last factorization. A gain below
-        # them is noise, and such errors would add up: these rewards wait for the next factorization.
+        # Since the last factorization, Z⁻¹ has accumulated errors on the scale of the rounding of its largest entry. A
+        # gain below them is noise, and such errors would add up: these rewards wait for the next factorization.
         least = 16.0 * _ROUNDING * self.largest
         inverse = self.inverse.lend()
         gain, lost, self.center = kernels.ambient_step(action, solved, self.center, inverse, reward, least)
@@ -154,7 +155,7 @@ class Ambient(RidgeBelief):
         return gain, lost
 
     def _solve(self, action: Array) -> Array:
-        """Return Z⁻¹x, which choosing the action has often found already."""
+        """Return Z⁻¹x, which choosing the action has often computed already."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
         if known is not None and solved is not None and known.tobytes() == action.tobytes():
@@ -162,7 +163,7 @@ class Ambient(RidgeBelief):
         return self.inverse.times(action)
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Add many rewards: one rank-k update and one factorization where that is cheaper."""
+        """Add many rewards, by one rank-k update and one factorization where that is cheaper."""
         if 3 * len(actions) < len(self.center):
             super().learn_many(actions, rewards, forecasts)
             return
@@ -177,14 +178,14 @@ class Ambient(RidgeBelief):
         self.factor = None
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up Σ and b, from which everything follows."""
+        """Add up Σ and b, from which everything else follows."""
         if self.memory is not None:
             merging.refuse_faded()
         self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
         self.recover()
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Carry Σ and b over, from which everything follows."""
+        """Map Σ and b, from which everything else follows."""
         evidence = self.evidence.copy()
         self.start(change.dim, change.intercept)
         evidence.translate(change)
@@ -209,19 +210,19 @@ class Ambient(RidgeBelief):
         self.solved_action = self.solved = None
 
     def predict(self, action: Array) -> tuple[float, float]:
-        """Return what the next reward of a lifted action x is expected to be, and xᵀZ⁻¹x."""
+        """Return the expected reward of a lifted action x, and xᵀZ⁻¹x."""
         return linalg.dot(action, self.center), max(linalg.dot(action, self.inverse.times(action)), 0.0)
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is no evidence against that."""
+        """Return the reward, or the expected value if the reward is no evidence against it."""
         return reward
 
     def noise_variance(self) -> float:
-        """Return R² or, where no noise was given, the variance of the rewards around the estimate."""
+        """Return R² or, if no noise was given, the variance of the rewards around the estimate."""
         if self.noise:
             return self.noise**2
-        left = self.evidence.squares - float(self.evidence.moment @ self.center)
-        return max(left, _ROUNDING * self.evidence.squares) / max(self.evidence.weight, 1.0) or 1.0
+        residual = self.evidence.squares - float(self.evidence.moment @ self.center)
+        return max(residual, _ROUNDING * self.evidence.squares) / max(self.evidence.weight, 1.0) or 1.0
 
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
@@ -235,13 +236,13 @@ class Ambient(RidgeBelief):
         return len(self.center) * math.log(self.ridge)
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius Ω; by default the one chosen. `offered` is the largest norm in the decision set."""
+        """Return the radius Ω, by default of the kind given; `offered` is the largest norm in the decision set."""
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)
         if kind in ("logdet", "mixture"):
-            found = radii.omega_logdet if kind == "logdet" else mixture.omega_mixture
-            return found(
+            formula = radii.omega_logdet if kind == "logdet" else mixture.omega_mixture
+            return formula(
                 noise=self.noise,
                 log_det_ratio=self.log_det_ratio,
                 delta=self.delta,
@@ -261,17 +262,17 @@ class Ambient(RidgeBelief):
         )
 
     def view(self, lifted: Array) -> View:
-        """Look at the ellipsoid through a decision set."""
+        """Return a view of the ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
         return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)
 
     def root(self) -> Root:
-        """Return what draws from N(0, Z)."""
+        """Return a source of draws from N(0, Z)."""
         recent = None if self.recent is None else self.recent[: self.recent_count]
         return Root(self.factor, recent, self.precision, self.ridge)
 
     def note(self, finding: Finding | None) -> None:
-        """Keep Z⁻¹x of the action whose reward is likely to come next, a factor of Z, the largest norm, list sizes."""
+        """Store Z⁻¹x of the action likely to be rewarded next, a factor of Z, the largest norm, the list's size."""
         if finding is None:
             return
         if finding.solved is not None:
@@ -294,5 +295,5 @@ class Ambient(RidgeBelief):
         self.recent_count += 1
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return the radius and how much has been learned."""
+        """Return the radius, the noise and the number of rewards learned."""
         return {"rewards_learned": self.evidence.count, "radius_ambient": self.omega(), "noise": self.noise}

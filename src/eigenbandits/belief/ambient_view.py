@@ -1,4 +1,4 @@
-"""The ellipsoid C_d through one decision set."""
+"""The view of the ellipsoid C_d through one decision set."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from eigenbandits.linalg import kernels
 if TYPE_CHECKING:
     from eigenbandits.belief.ambient import Ambient
 
-# From this many actions on, single precision tells which of them are worth an exact look; from fewer where Z⁻¹ does not
-# fit in the cache, and reading half as much of it counts.
+# From this many actions on, single precision tells which of them are worth computing exactly; from fewer if Z⁻¹ does
+# not fit in the cache, where reading half as much of it pays off.
 MANY, FEW = 64, 8
 
 
 class AmbientView(View):
-    """C_d through one decision set."""
+    """C_d as seen through one decision set."""
 
     def __init__(self, belief: Ambient, lifted: Array, omega: float, root: Root, offered: float = 0.0) -> None:
         self.belief = belief
@@ -49,13 +49,13 @@ class AmbientView(View):
         return self._estimates
 
     def estimate(self, index: int) -> float:
-        """Return xᵀθ̂ of one action; where nobody has asked for all, in double precision and for this one alone."""
+        """Return xᵀθ̂ of one action; unless all were requested, in double precision and for this action alone."""
         if self._estimates is None and index in self._known:
             return float(linalg.dot(self.lifted[index].astype(np.float64, copy=False), self._center))
         return float(self.estimates()[index])
 
     def upper(self, rows: Rows) -> Array:
-        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for some of the actions, given by their indices."""
+        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for a subset of the actions, given by their indices."""
         if len(rows) == 1:
             return np.array([self.upper_of(int(rows[0]))])
         actions = self.lifted[rows].astype(np.float64, copy=False)
@@ -67,7 +67,7 @@ class AmbientView(View):
         return values
 
     def upper_of(self, index: int) -> float:
-        """Return the same for one action."""
+        """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for one action."""
         if index not in self._known:
             action = self.lifted[index].astype(np.float64, copy=False)
             solved = self._solved[index] = self.belief.inverse.times(action)
@@ -75,7 +75,7 @@ class AmbientView(View):
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
-        """Return Z⁻¹x where it is known, a factor of Z where one was made, the largest norm, and the list's size."""
+        """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
         action = solved = self.solved(index)
         if solved is not None:
             action, solved = self._keep(index)
@@ -90,14 +90,14 @@ class AmbientView(View):
             if solved is None:
                 self.upper_of(index)
                 solved = self._solved[index]
-            # Copies: the caller may go on to use the same array for the next decision set, and who keeps one row of
-            # the products must not keep all of them.
+            # Copies: the caller may reuse the same array for the next decision set, and keeping one row of the products
+            # must not keep all of them alive.
             action = self.lifted[index].astype(np.float64)
             self._kept = index, action, solved if solved.base is None else solved.copy()
         return self._kept[1], self._kept[2]
 
     def best(self) -> tuple[int, float]:
-        """Return the action with the highest optimistic value; of many, look closely only at those that may have it."""
+        """Return the action with the highest optimistic value; of many, only possible winners are computed exactly."""
         count, dim = self.lifted.shape
         if self._uppers is not None:
             return super().best()
@@ -115,8 +115,9 @@ class AmbientView(View):
     def _best_of(self, bounds: Array) -> tuple[int, float]:
         """Return the action with the highest optimistic value, given bounds on all values.
 
-        Of several actions at once a product finds values in double precision, whose last digits depend on which these
-        are. So they only narrow the choice down, mostly to one, and what decides is found one by one.
+        A product over several actions at once gives values in double precision whose last digits depend on which
+        actions they are. So these values only narrow the choice down, mostly to one action, and the decision is based
+        on values computed one by one.
         """
         highest = np.full(len(bounds), -math.inf)
 
@@ -137,7 +138,7 @@ class AmbientView(View):
         return first, value
 
     def _between(self, rows: Rows) -> tuple[Array, Array]:
-        """Return numbers in double precision that the optimistic values of some actions lie between."""
+        """Return lower and upper bounds on the optimistic values of a subset of the actions, in double precision."""
         actions = self.lifted[rows].astype(np.float64, copy=False)
         sizes, squares = linalg.square_norms(actions), np.vecdot(actions, self.belief.inverse.times_rows(actions))
         estimates, dim = actions @ self._center, actions.shape[1]
@@ -147,7 +148,7 @@ class AmbientView(View):
         return estimates - off + self.omega * low, estimates + off + self.omega * high
 
     def _bounds(self) -> Array:
-        """Return bounds on the optimistic values: from few directions, and from all for those that may still win."""
+        """Return bounds on the optimistic values: from few directions, then from all for those that may still win."""
         belief = self.belief
         rows, sizes, scale = linalg.to_single(self.lifted)
         # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
@@ -167,7 +168,7 @@ class AmbientView(View):
         return bounds
 
     def _single_lengths(self, rows: NDArray[np.float32], sizes: Array) -> Array:
-        """Return bounds on ‖x‖_{Z⁻¹} from single precision, with room for what that and the exact value are off."""
+        """Return bounds on ‖x‖_{Z⁻¹} from single precision, with slack for its error and that of the exact value."""
         off = linalg.rounding(rows.shape[1] ** 2, single=False) / self.belief.ridge
         return np.sqrt(self.belief.inverse.most(rows, sizes) + off * sizes)
 
@@ -181,17 +182,17 @@ class AmbientView(View):
         return self._uppers
 
     def _look(self) -> None:
-        """Find the products Z⁻¹x of all actions."""
+        """Compute the products Z⁻¹x of all actions."""
         if self._products is None:
             self.lifted = self.lifted.astype(np.float64, copy=False)
             self._products = self.belief.inverse.times_rows(self.lifted)
 
     def solved(self, index: int) -> Array | None:
-        """Return Z⁻¹x of an action where it is known already."""
+        """Return Z⁻¹x of an action if it is already known."""
         return self._products[index] if self._products is not None else self._solved.get(index)
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
+        """Return a function that computes θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
         action, solved = self._keep(index)
         center, omega = self._center, self.omega
 
@@ -202,7 +203,7 @@ class AmbientView(View):
         return model
 
     def part(self, rows: slice | Rows) -> AmbientView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         part = type(self)(self.belief, self.lifted[rows], self.omega, self._root, self._offered)
         part._uppers = None if self._uppers is None else self._uppers[rows]
         part._products = None if self._products is None else self._products[rows]
@@ -211,12 +212,12 @@ class AmbientView(View):
         return part
 
     def believer(self) -> Callable[[], Array]:
-        """Give θ̂."""
+        """Return a function that returns θ̂."""
         center = self._center
         return lambda: center
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from N(θ̂, scale² Z⁻¹), with the noise R for the scale where none is given."""
+        """Return draws from N(θ̂, scale² Z⁻¹); without a scale, the noise R."""
         size, dim = self.lifted.shape
         scale = self.belief.noise if scale is None else scale
         if size < dim:
@@ -227,7 +228,7 @@ class AmbientView(View):
         return models(self.lifted, self.estimates(), self._center, deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models spread evenly over the boundary of the ellipsoid."""
+        """Return models spread uniformly over the boundary of the ellipsoid."""
         return boundary(
             self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._root, count, rng
         )

@@ -1,4 +1,4 @@
-"""The second axis: what can θ* still be? A belief learns from rewards and is *viewed* through a decision set."""
+"""Beliefs: what θ* can still be. A belief learns from rewards and is *viewed* through a decision set."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """Sampled models: the value (n, K) that each gives to each action, and the models themselves on demand."""
+    """Sampled models: the values (n, K) that they give to the actions, and the models themselves on demand."""
 
     values: Array
     vector: Callable[[int], Array]
 
 
-# Not frozen: one is made in every round, and that would triple its cost.
+# Not frozen: one is made in every round, and freezing would triple its cost.
 @dataclass(slots=True, eq=False)
 class Finding:
-    """What a choice has computed that the belief can use again; `Policy` passes it to `Belief.note`.
+    """What a choice has computed that the belief can reuse; `Policy` passes it to `Belief.note`.
 
     Attributes
     ----------
     action, solved
-        The lifted action chosen and Z⁻¹ times it, which its reward will need.
+        The lifted action chosen, and Z⁻¹ times it, which its reward will need.
     factor
         A factor of Z, computed to draw models.
     largest_norm
-        The largest norm offered, where a radius depends on it.
+        The largest norm offered, if a radius depends on it.
     forecast
-        What the belief said of the decision, for `Belief.learn`; the decision carries it until its reward comes.
+        The belief's forecast for the decision, for `Belief.learn`; the decision carries it until its reward arrives.
     decided_by
-        Which of several sets gave the optimistic value: "projected" or "ambient"; "contradicted" where they had no
+        Which of several sets gave the optimistic value: "projected" or "ambient"; "contradicted" if the sets had no
         point in common.
     list_size
-        How many actions were compared, and how many of them a short list has left, where there were many.
+        How many actions were compared and how many of them a shortlist has left, if there were many.
     """
 
     action: Array | None = None
@@ -64,16 +64,16 @@ class Finding:
 
 
 class View(ABC):
-    """A belief seen through one decision set: what rules ask for, computed only when asked.
+    """A belief as seen through one decision set: what rules ask for, computed only on demand.
 
-    A view is a pure reading: it may remember what it has computed, but nothing that it does changes the belief. What
-    it offers beyond estimates is up to the belief (`Belief.offers`); a rule says what it needs (`Rule.needs`).
+    A view is read-only: it may cache what it has computed, but it never changes the belief. What it offers beyond
+    estimates is up to the belief (`Belief.offers`); a rule lists what it needs (`Rule.needs`).
     """
 
-    # How much reward may be given up per choice, on average, to try another than the best estimate (`Optimism`).
+    # How much expected reward may be given up per choice, on average, to try another action than the best (`Optimism`).
     allowance: float = math.inf
-    # Whether the values of different actions err independently, as far as lists are concerned (`lists.choose`). Those
-    # of a confidence set may all err at once.
+    # Whether errors in the values of different actions are treated as independent in lists (`lists.choose`). The values
+    # of a confidence set may all be wrong at once.
     independent: bool = False
 
     @abstractmethod
@@ -82,34 +82,34 @@ class View(ABC):
 
     @abstractmethod
     def believer(self) -> Callable[[], Array]:
-        """Return what gives the estimated model, even after the belief has moved on.
+        """Return a function that returns the estimated model, even after the belief has changed.
 
-        Models may have the intercept's coordinate as their last; `Decision.model` leaves it out.
+        A model may end with the intercept's coordinate; `Decision.model` leaves it out.
         """
 
     @abstractmethod
     def part(self, rows: slice | Rows) -> View:
-        """Return the view through some of the actions only; what is known of them already is kept."""
+        """Return the view of a subset of the actions; what is already known about them is kept."""
 
     def uppers(self) -> Array:
         """Return the optimistic value (K,) of each action, in closed form."""
         raise self._absent("uppers")
 
     def lowers(self) -> Array:
-        """Return the least plausible value (K,) of each action: as far below the estimate as the upper bound is above.
+        """Return the pessimistic value (K,) of each action: as far below the estimate as the upper bound is above it.
 
-        A set that is not an ellipsoid around its estimate has another.
+        A set that is not an ellipsoid around its estimate overrides this.
         """
         return 2.0 * self.estimates() - self.uppers()
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Return what gives the most optimistic model θ̃ for one action, even after the belief has moved on."""
+        """Return a function that returns one action's most optimistic model θ̃, even after the belief has changed."""
         raise self._absent("uppers")
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return models drawn from the normal law around the estimate whose covariance is scale² times Gram⁻¹.
+        """Return models drawn from the normal distribution around the estimate with covariance scale² times Gram⁻¹.
 
-        Without a scale, with the belief's own: the noise, as it was given or learned.
+        Without a scale, the belief's own is used: the noise, as given or learned.
         """
         raise self._absent("posterior")
 
@@ -118,7 +118,7 @@ class View(ABC):
         raise self._absent("boundary")
 
     def finding(self, index: int) -> Finding | None:
-        """Return what the view has computed of the chosen action that is worth keeping."""
+        """Return what the view has computed about the chosen action that is worth keeping."""
         return None
 
     def prefetch(self, sizes: list[int]) -> None:
@@ -136,21 +136,21 @@ class View(ABC):
         return index, float(uppers[index])
 
     def best_exact(self) -> tuple[int, float]:
-        """Return the same with the exact optimum over an intersection of sets; for one set it is the closed form."""
+        """Return the same with the exact optimum over an intersection of sets; for one set, it is the closed form."""
         return self.best()
 
     def optimist_exact(self, index: int) -> Callable[[], Array]:
-        """Return what gives the model behind the value that `best_exact` found."""
+        """Return a function that returns the model behind the value of `best_exact`."""
         return self.optimist(index)
 
     def best_joint(self) -> tuple[int, float]:
-        """Return the same with the joint optimum over models and projections; where none is made, the closed form."""
+        """Return the same with the joint optimum over models and projections; the closed form if there is none."""
         return self.best()
 
     def optimist_joint(self, index: int) -> Callable[[], Array]:
-        """Return what gives the model behind the value that `best_joint` found.
+        """Return a function that returns the model behind the value of `best_joint`.
 
-        Where a projection P̃ (d, d) belongs to it, a method `projection` of what is returned gives that.
+        If a projection P̃ (d, d) belongs to the model, the function's `projection` method returns it.
         """
         return self.optimist(index)
 
@@ -159,7 +159,7 @@ class View(ABC):
 
 
 def among(known: dict[int, T], rows: slice | Rows, size: int) -> dict[int, T]:
-    """Return what is known of some of `size` actions, by their places among these."""
+    """Return the known entries for a subset of `size` actions, indexed by place in the subset."""
     if not known:
         return {}
     places = np.arange(size)[rows].tolist()
@@ -169,11 +169,11 @@ def among(known: dict[int, T], rows: slice | Rows, size: int) -> dict[int, T]:
 def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], Array]) -> tuple[int, float]:
     """Return the index with the highest value, and the value, given cheap bounds that no value exceeds.
 
-    `value` gives that of one action, `values` those of many. Goes through the actions by descending bound, asking for
-    the values of a few at a time, until none that is left can win (docs/mathematics.md). Of equals the first one wins,
-    so that the bounds make no difference to the choice.
+    `value` returns the value of one action, `values` those of many. Goes through the actions by descending bound,
+    computing the values of a few at a time, until no remaining action can win (docs/mathematics.md). Ties go to the
+    first action, so that the bounds do not affect the choice.
     """
-    # Most rounds end at the first action: its bound is the highest and its value is not far below.
+    # Most rounds end with the first action: its bound is the highest, and its value is not far below.
     best = int(bounds.argmax())
     best_value = value(best)
     rest = np.flatnonzero(bounds >= best_value)
@@ -184,10 +184,10 @@ def walk(bounds: Array, value: Callable[[int], float], values: Callable[[Rows], 
     size = 1
     while len(rest):
         rows, rest = rest[:size], rest[size:]
-        found = values(rows)
-        highest = found.max()
+        exact = values(rows)
+        highest = exact.max()
         if highest >= best_value:
-            first = int(rows[found == highest].min())
+            first = int(rows[exact == highest].min())
             best = first if highest > best_value else min(best, first)
             best_value = float(highest)
         rest = rest[bounds[rest] >= best_value]
@@ -202,91 +202,91 @@ def firsts(bounds: Array, sizes: list[int]) -> Rows:
 
 
 class Belief(Component):
-    """Base of the belief axis.
+    """Base of all beliefs.
 
-    In each round a belief gets the frame (`follow`), is viewed (`view`), gets what the choice found (`note`) and, now
-    or later, the reward (`learn`). Only `follow`, `note` and `learn` change it.
+    In each round, a belief receives the frame (`follow`), is viewed (`view`), receives what the choice computed
+    (`note`) and, now or later, the reward (`learn`). Only `follow`, `note` and `learn` change it.
     """
 
-    # What its views offer, of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; see `View`.
+    # What its views offer: any of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; see `View`.
     offers: ClassVar[tuple[str, ...]] = ("estimates",)
-    # κ, the coordinate that an intercept is given in lifted actions; None takes the size of the first actions.
+    # κ, the intercept's coordinate in lifted actions; None uses the size of the first actions.
     intercept: float | None = 1.0
-    # Whether lifted actions may have one coordinate more than their frame knows of, the score.
+    # Whether lifted actions may have one coordinate that the frame does not know about, the score.
     takes_scores: ClassVar[bool] = False
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Set up the belief for lifted actions of length `dim`, of which the last number is κ where there is one."""
+        """Set up the belief for lifted actions of length `dim`, whose last number is κ if there is an intercept."""
 
     def take_scores(self, size: float) -> None:
-        """Record that the last coordinate of lifted actions is a score, of about this size; follows `start`."""
+        """Record that the last coordinate of lifted actions is a score of about this size; called after `start`."""
 
     def follow(self, frame: Frame | None) -> None:
-        """Update for the subspace; all that changes a belief without a choice or a reward happens here."""
+        """Update for the subspace; every change that needs neither a choice nor a reward happens here."""
 
     def view(self, lifted: Array) -> View:
-        """Look at the belief through a decision set of lifted actions (K, D), in the frame followed last."""
+        """Return a view of the belief through a decision set of lifted actions (K, D), in the frame followed last."""
         raise TypeError(f"{type(self).__name__} has no method view(); define one.")
 
     def linear(self, lifted: Array) -> View:
-        """Return the view of the linear model alone, without what single actions have earned beside it."""
+        """Return the view of the linear model alone, without adjustments for individual actions."""
         return self.view(lifted)
 
     def note(self, finding: Finding | None) -> None:
-        """Keep what a choice has found; called once for each choice."""
+        """Store what a choice has computed; called once per choice."""
 
     def accepts(self, forecast: Array | None) -> bool:
-        """Return whether it can learn with a forecast; not with one of another kind or version of belief."""
+        """Return whether it can learn with a forecast; not with one from another kind or version of belief."""
         return True
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
-        """Learn the reward of one lifted action, with the forecast of when it was chosen, if that is known."""
+        """Learn the reward of one lifted action, with the forecast made when it was chosen, if known."""
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Learn many rewards; the result is the same as one by one, up to rounding."""
-        said = [None] * len(actions) if forecasts is None else forecasts
-        for action, reward, forecast in zip(actions, rewards.tolist(), said, strict=True):
+        """Learn many rewards; the result is the same as with one at a time, up to rounding."""
+        known = [None] * len(actions) if forecasts is None else forecasts
+        for action, reward, forecast in zip(actions, rewards.tolist(), known, strict=True):
             self.learn(action, reward, forecast)
 
     def recover(self) -> None:
-        """Recompute everything that follows from the sums; called when learning was interrupted."""
+        """Recompute everything that follows from the sums; called after learning was interrupted."""
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Become what one belief would be that had learned what all replicas have; `follow` comes next.
+        """Become the belief that would have learned what all replicas have; `follow` is called next.
 
         Parameters
         ----------
         replicas
-            The same part of each replica, this one's first; what is shared is counted out by weights.
+            The same part of each replica, this one's first; the weights make what they share count once.
         frame
-            The merged subspace, where it has one.
+            The merged subspace, if there is one.
         """
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Become what the rewards would be expected to say had another encoder embedded the actions; `follow` is next.
+        """Become what the belief would be expected to be if another encoder had embedded the actions; `follow` is next.
 
         Parameters
         ----------
         change
-            How lifted rows change.
+            The map of lifted rows.
         rng
-            For parts that keep single rows.
+            The source of randomness for parts that keep single rows.
         """
         raise ValueError(
-            f"a belief of type {type(self).__name__} cannot be translated, as it keeps no sums that could be; make a "
-            "new policy and let it learn from the log, embedded again, with learn_many()."
+            f"a belief of type {type(self).__name__} cannot be translated, since it keeps no sums that can be mapped; "
+            "make a new policy and let it learn from the log, embedded again, with learn_many()."
         )
 
     def expect(self, model: Array) -> None:
-        """Move the prior to a model (D,) that predicts what was believed before `translate`; by default, do not."""
+        """Move the prior to a model (D,) that predicts what was believed before `translate`; by default, do nothing."""
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return what a person should know."""
+        """Return entries for `Policy.diagnostics`."""
         return {}
 
 
 class RidgeBelief(Belief):
-    """A ridge estimate with a confidence radius: what beliefs that have R, S, λ and δ share."""
+    """Base of beliefs with R, S, λ and δ: a ridge estimate with a confidence radius."""
 
     offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers", "posterior", "boundary")
 
@@ -295,5 +295,5 @@ class RidgeBelief(Belief):
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
-        # One λ and one S for all coordinates ask for an intercept and scores of the size of an action.
+        # With one λ and one S for all coordinates, an intercept and scores must have the size of an action.
         self.intercept = None

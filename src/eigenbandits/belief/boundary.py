@@ -1,4 +1,4 @@
-"""Models around an ellipsoid's center in many dimensions: factors of Z, and what a decision set can tell apart."""
+"""Sampling models around an ellipsoid's center in many dimensions, as far as a decision set can distinguish them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from eigenbandits import linalg
 from eigenbandits.belief.base import Models
 from eigenbandits.inputs import Array
 
-# Directions of the decision set with less than this part of the largest variance are rounding.
+# Directions of the decision set whose variance is below this part of the largest are rounding errors.
 _ROUNDING = 1e-12
 
 
 class Root:
     """Draws from N(0, Z), exactly, in O(d²) each.
 
-    Z = Z_s + Σ x xᵀ over the few actions since a factor of Z_s was made: a draw is that factor times a normal vector
-    plus the recent actions times normal numbers, so that a factor is made only once in d rewards.
+    Z = Z_s + Σ x xᵀ over the few actions since a factor of Z_s was computed: a draw is that factor times a normal
+    vector, plus the recent actions times normal numbers, so that a factor is computed only once in d rewards.
 
     Parameters
     ----------
     factor, recent
-        A factor of Z_s, and the actions since (n, D); or None.
+        A factor of Z_s and the actions since (n, D); or None.
     precision
-        What gives the lower half of Z, where there is no factor yet.
+        A function that returns the lower half of Z, if there is no factor yet.
     floor
         λ: no eigenvalue of Z is below it.
     """
@@ -37,13 +37,13 @@ class Root:
         self._recent = recent
         self._precision = precision
         self._floor = floor
-        # A factor that was made here, and is worth keeping.
+        # A factor computed here, which is worth keeping.
         self.made: Array | None = None
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Return (D, count) draws."""
         if self._factor is None:
-            # Of Z as it is now, which holds every action up to the last.
+            # A factor of the current Z, which includes every action up to the last.
             self._factor, self._recent = self._factorize(), None
             self.made = self._factor
         draws = self._factor @ rng.standard_normal((len(self._factor), count))
@@ -75,11 +75,11 @@ def posterior(
     count: int,
     rng: np.random.Generator,
 ) -> Models:
-    """Return models of the normal law N(θ̂, scale² Z⁻¹), as far as the decision set can distinguish them.
+    """Return models from the normal distribution N(θ̂, scale² Z⁻¹), as far as the decision set can distinguish them.
 
     The values of the K actions are normal with covariance scale² XZ⁻¹Xᵀ, so they are drawn in K dimensions: no factor
-    of Z is needed, and `count` models cost O(count·K²). A model is, of all those that give the values drawn, the
-    likeliest.
+    of Z is needed, and `count` models cost O(count·K²). Each model is the likeliest of all those that give the values
+    drawn.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def posterior(
         θ̂, and Z⁻¹x (K, D) for each action.
     """
     values, vectors = _seen(lifted, products)
-    # The symmetric root, because the signs of eigenvectors are a matter of rounding, and draws should not depend on it.
+    # The symmetric root, because the signs of eigenvectors depend on rounding, and the draws should not.
     steps = scale * rng.standard_normal((count, len(lifted))) @ vectors
 
     def model(index: int) -> Array:
@@ -108,11 +108,11 @@ def boundary(
     count: int,
     rng: np.random.Generator,
 ) -> Models:
-    """Return models spread evenly over the boundary of the ellipsoid ‖θ − θ̂‖_Z ≤ Ω.
+    """Return models spread uniformly over the boundary of the ellipsoid ‖θ − θ̂‖_Z ≤ Ω.
 
-    A model is θ̂ + Ω Z^{-1/2}u with u even on the sphere, u = g/‖g‖ for a normal g. The values that it gives to the K
-    actions depend only on the part of g in the span of the Z^{-1/2}x, which is normal in at most K dimensions, and on
-    ‖g‖, whose other part is a chi-square number. So where K < D `count` models cost O(Kd² + count·K²) instead of
+    A model is θ̂ + Ω Z^{-1/2}u with u uniform on the sphere, u = g/‖g‖ for a normal g. The values that it gives to the
+    K actions depend only on the part of g in the span of the Z^{-1/2}x, which is normal in at most K dimensions, and on
+    ‖g‖, whose other part is a chi-square variable. So if K < D, `count` models cost O(Kd² + count·K²) instead of
     O(count·d²). The rest of a model is drawn on demand, which costs O(d²).
 
     Parameters
@@ -138,7 +138,7 @@ def boundary(
     promised = estimates + steps @ (vectors * np.sqrt(values)).T
 
     def model(index: int) -> Array:
-        # Z⁻¹XᵀE v^{-1/2}: its columns are orthonormal in the metric of Z and span what the actions see.
+        # Z⁻¹XᵀE v^{-1/2}: its columns are orthonormal in the metric of Z and span what the actions can distinguish.
         frame = products.T @ (vectors / np.sqrt(values))
         rest = omega * float(np.sqrt(unseen[index])) / float(lengths[index])
         return np.asarray(center + frame @ steps[index] + rest * _unseen(inverse, root, frame, rng))
@@ -147,7 +147,7 @@ def boundary(
 
 
 def _seen(actions: Array, products: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues and eigenvectors of XZ⁻¹Xᵀ that are more than rounding, given Z⁻¹x for each action x."""
+    """Return the eigenvalues of XZ⁻¹Xᵀ above rounding and their eigenvectors, given Z⁻¹x for each action x."""
     shape = actions @ products.T
     values, vectors = np.linalg.eigh(0.5 * (shape + shape.T))
     kept = values > _ROUNDING * max(float(values[-1]), np.finfo(float).tiny)
@@ -155,7 +155,7 @@ def _seen(actions: Array, products: Array) -> tuple[Array, Array]:
 
 
 def _unseen(inverse: linalg.SymmetricSum, root: Root, frame: Array, rng: np.random.Generator) -> Array:
-    """Return a direction that no action sees, even in the metric of Z and of length 1 there."""
+    """Return a direction that no action can distinguish, drawn uniformly in the metric of Z, with length 1 there."""
     draw = root.draw(1, rng)[:, 0]
     deviation = inverse.times(draw)
     # frameᵀ Z deviation, with Z deviation = draw.

@@ -1,4 +1,4 @@
-"""Costs learned on the statistics of the rewards: the same Σ, and a second right-hand side."""
+"""Cost estimates from the statistics of the rewards: the same Σ, and a second right-hand side."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 
-# The estimate is recomputed when the rewards have grown by this share, or by this many.
+# The estimate is recomputed when the number of rewards has grown by this share, or by this many.
 GROWTH, MOST = 0.05, 32
 
 
 class CostEstimate(Component):
-    """ĉ(x) = xᵀ(Σ + λI)⁻¹ Σ c x, with Σ the sum that the rewards have gathered; never below 0.
+    """ĉ(x) = xᵀ(Σ + λI)⁻¹ Σ c x, at least 0, with Σ the sum gathered from the rewards.
 
-    The ridge is λ = tr Σ/n for n rewards, the weight of one action in each direction, so that other units change
-    nothing. Costs are known up to factors rather than up to sums: with u = ‖x‖ in the norm of (Σ + λI)⁻¹, which is
-    about 1 for an action unlike all before and 1/√n for one that was tried n times, ĉ(x)(1 − u) is what the action may
-    cost at best. An action that has hardly been tried looks cheap, and so is tried. To be expected is ĉ(x)/(1 − u²),
-    free of the ridge's shrinkage, which for an action of the usual size that was tried n times is n/(n + 1); it is
-    not more than doubled.
+    The ridge is λ = tr Σ/n for n rewards, the weight of one action in each direction, so that units make no difference.
+    Costs are known up to factors rather than up to sums: with u = ‖x‖ in the norm of (Σ + λI)⁻¹, which is about 1 for
+    an action unlike all before and 1/√n for one that was tried n times, ĉ(x)(1 − u) is the lowest plausible cost of the
+    action. An action that has hardly been tried looks cheap, and so is tried. The expected cost is ĉ(x)/(1 − u²), which
+    corrects the ridge's shrinkage, n/(n + 1) for an action of the usual size that was tried n times; the correction at
+    most doubles it.
 
     Parameters
     ----------
@@ -48,23 +48,23 @@ class CostEstimate(Component):
         self.moment, self.center = np.zeros(dim), np.zeros(dim)
 
     def of(self, lifted: Array, known: Array | None) -> tuple[Array, Array]:
-        """Return what each lifted action (K, D) costs, expected and at best; what is known, where it is not NaN."""
+        """Return the expected and the lowest plausible cost of lifted actions (K, D): the known one if there is one."""
         if known is not None and not np.isnan(known).any():
             return known, known
         self.refresh()
         expected = least = np.zeros(len(lifted))
         if self.inverse.size:
-            found = np.maximum(lifted @ self.center, 0.0)
+            costs = np.maximum(lifted @ self.center, 0.0)
             squares = linalg.row_dots(lifted @ self.inverse, lifted.astype(np.float64, copy=False))
             squares = np.minimum(np.maximum(squares, 0.0), 1.0)  # np.clip takes several times as long
-            expected = found / np.maximum(1.0 - squares, 0.5)
-            least = found * (1.0 - np.sqrt(squares))
+            expected = costs / np.maximum(1.0 - squares, 0.5)
+            least = costs * (1.0 - np.sqrt(squares))
         if known is None:
             return expected, least
         return np.where(np.isnan(known), expected, known), np.where(np.isnan(known), least, known)
 
     def refresh(self) -> None:
-        """Recompute the estimate if enough has been learned since."""
+        """Recompute the estimate if enough has been learned since the last time."""
         count = self.evidence.count
         if count < self.due:
             return
@@ -79,14 +79,14 @@ class CostEstimate(Component):
         self.inverse = half
 
     def learn(self, rows: Array, costs: Array, faded: float = 1.0) -> None:
-        """Add the costs of lifted actions, where one is NaN what it was expected to be; then fade as Σ has."""
+        """Add the costs of lifted actions, using the expected cost for each NaN; then fade as Σ has."""
         unknown = np.isnan(costs)
         if unknown.any():
             costs = np.where(unknown, rows @ self.center, costs)
         self.moment = faded * (self.moment + costs @ rows)
 
     def learn_one(self, row: Array, cost: float, faded: float = 1.0) -> None:
-        """Add the cost of one lifted action, which is known; then fade as Σ has."""
+        """Add the known cost of one lifted action; then fade as Σ has."""
         self.moment = faded * (self.moment + cost * row)
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Two ellipsoids: the exact optimum of a linear function over their intersection, and whether there is one."""
+"""Two ellipsoids: whether they intersect, and the exact optimum of a linear function over the intersection."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 from eigenbandits.inputs import Array
 
-# log ρ = log(τ/(1 − τ)) is searched between these, τ from 1e-40 to 1 − 1e-40, until the optimum over E_τ lies in both
-# sets up to TOLERANCE. The minimum over τ is flat there, so that the value is then good to the last digit.
+# log ρ = log(τ/(1 − τ)) is searched between ±LIMIT, that is, τ from 1e-40 to 1 − 1e-40, until the optimum over E_τ lies
+# in both sets up to TOLERANCE. The minimum over τ is flat, so the value is then accurate to the last digit.
 LIMIT = 92.0
 TOLERANCE = 1e-10
 HALVINGS = 6
 STEPS = 60
 
-# An axis shorter than this part of the longest is taken to be as long: a set with no inside has no metric.
+# An axis shorter than this part of the longest is treated as that long: a set without an interior has no metric.
 THINNEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
-    """All φ = center + V diag(lengths) u with ‖u‖ ≤ 1, V orthonormal: given by its axes, not by its matrix.
+    """All φ = center + V diag(lengths) u with ‖u‖ ≤ 1, V orthonormal: represented by its axes, not by its matrix.
 
     The matrix V diag(1/lengths²) Vᵀ of a needle loses the needle's length to rounding; the axes do not.
     """
@@ -41,10 +41,10 @@ class Ellipsoid:
 class Intersection:
     """E₁ ∩ E₂ through the family E_τ, τ in [0, 1], of ellipsoids that contain it (docs/mathematics.md).
 
-    E_τ is the set of all φ with (1 − τ)q₁(φ) + τq₂(φ) ≤ 1, where q_i ≤ 1 describes E_i. Each contains the
-    intersection, so the support function of each bounds the optimum, and by strong duality the smallest of them *is*
-    the optimum. It is quasiconvex in τ: one number per direction to search for, and a search that is stopped early
-    still ends in a valid bound. In coordinates that diagonalise both shapes everything is a sum over q terms.
+    E_τ is the set of all φ with (1 − τ)q₁(φ) + τq₂(φ) ≤ 1, where q_i ≤ 1 describes E_i. Each contains the intersection,
+    so the support function of each bounds the optimum, and by strong duality the smallest of them *is* the optimum. It
+    is quasiconvex in τ: there is one number per direction to search for, and even a search that is stopped early ends
+    in a valid bound. In coordinates that diagonalize both shapes, everything is a sum over q terms.
     """
 
     def __init__(self, first: Ellipsoid, second: Ellipsoid) -> None:
@@ -61,11 +61,11 @@ class Intersection:
         self._log_ratio = self._deepest()
 
     def _deepest(self) -> float:
-        """Return log ρ at which k(τ), the least value of (1 − τ)q₁ + τq₂, is largest; k is concave in τ."""
-        # Each term of the slope of k changes its sign at ρ = e^{-1/2}.
+        """Return the log ρ at which k(τ), the minimum of (1 − τ)q₁ + τq₂, is largest; k is concave in τ."""
+        # Each term of the slope of k changes sign at ρ = e^{-1/2}.
         ends = -0.5 * np.log(self._e)
         low, high = float(ends.min()), float(ends.max())
-        # Sixty-four points at a time: seven looks find the place to 1e-11 of the range.
+        # Sixty-four points at a time: seven passes locate the maximum to 1e-11 of the range.
         for _ in range(7):
             places = np.linspace(low, high, 64)
             ratio = np.exp(places)[:, None]
@@ -76,7 +76,7 @@ class Intersection:
 
     @property
     def depth(self) -> float:
-        """The least max(q₁, q₂) over all φ: at most 1 where the ellipsoids meet, above 1 where they do not."""
+        """The minimum of max(q₁, q₂) over all φ: at most 1 if the ellipsoids meet, above 1 if they do not."""
         return float(self._shrink(np.array([self._log_ratio]))[0])
 
     @property
@@ -89,31 +89,31 @@ class Intersection:
         return np.asarray(self._c1 + self._to @ self._center(np.array([self._log_ratio]))[0])
 
     def support(self, directions: Array) -> Array:
-        """Return max zᵀφ over the intersection for each row z; −inf everywhere if it is empty."""
+        """Return max zᵀφ over the intersection for each row z; −inf for all rows if it is empty."""
         if self.empty:
             return np.full(len(directions), -np.inf)
         z = directions @ self._to
         return np.asarray(directions @ self._c1 + np.einsum("ij,ij->i", z, self._optima(z)))
 
     def optimum(self, direction: Array) -> Array:
-        """Return the φ of the intersection at which zᵀφ is largest; meaningless if it is empty."""
+        """Return the φ in the intersection that maximizes zᵀφ; meaningless if the intersection is empty."""
         return np.asarray(self._c1 + self._to @ self._optima((direction @ self._to)[None])[0])
 
     def boundary(self, count: int, rng: np.random.Generator) -> Array:
         """Return points (count, q) on the boundary of the intersection, in all directions from its deepest point."""
         start = self._center(np.array([self._log_ratio]))[0]
         steps = rng.standard_normal((count, len(start)))
-        # Half of the directions are even in the first ellipsoid's metric, half in the second's.
+        # Half of the directions are uniform in the first ellipsoid's metric, half in the second's.
         steps[count // 2 :] /= np.sqrt(self._e)
         reach = np.minimum(_reach(start, steps, np.ones_like(self._e)), _reach(start - self._gap, steps, self._e))
         return np.asarray(self._c1 + (start + reach[:, None] * steps) @ self._to.T)
 
     def _optima(self, z: Array) -> Array:
-        """Return the optimum for each row of z, from the first center and in the common coordinates."""
+        """Return the optimum for each row of z, relative to the first center and in the common coordinates."""
         tiny = np.finfo(float).tiny
         norms = np.sqrt(np.einsum("ij,ij->i", z, z))
         best = np.asarray(z / np.maximum(norms, tiny)[:, None])
-        # Where the first ellipsoid's own optimum lies in the second, or the other way round, that is all.
+        # If one ellipsoid's own optimum lies in the other ellipsoid, it is the answer.
         outside_second = (self._second(best - self._gap) > 1.0) & (norms > 0.0)
         scaled = z / self._e
         other = self._gap + scaled / np.sqrt(np.maximum(np.einsum("ij,ij->i", z, scaled), tiny))[:, None]
@@ -125,10 +125,11 @@ class Intersection:
         return best
 
     def _search(self, z: Array) -> Array:
-        """Return the log ρ at which the support function of E_τ is least, for each row of z.
+        """Return the log ρ that minimizes the support function of E_τ, for each row of z.
 
-        The derivative by τ has the sign of q₁ − q₂ at the optimum over E_τ. A few halvings find where log(q₁/q₂)
-        leaves its flat ends; from there on it is smooth, and the Illinois form of regula falsi takes few steps.
+        The derivative with respect to τ has the sign of q₁ − q₂ at the optimum over E_τ. A few bisections find where
+        log(q₁/q₂) leaves its flat ends; from there on it is smooth, and the Illinois variant of regula falsi takes few
+        steps.
         """
         low, high = np.full(len(z), -LIMIT), np.full(len(z), LIMIT)
         at_low, at_high = np.full(len(z), -1.0), np.full(len(z), 1.0)
@@ -140,7 +141,7 @@ class Intersection:
             if np.abs(value).max() < TOLERANCE:
                 break
             rising = value > 0.0
-            # Illinois: the value of an end that stays twice running is halved, so that both ends move.
+            # Illinois: the value at an end that is kept twice in a row is halved, so that both ends move.
             again = np.where(rising == rose, 0.5, 1.0)
             at_low, at_high = np.where(rising, again * at_low, value), np.where(rising, value, again * at_high)
             low, high = np.where(rising, low, middle), np.where(rising, middle, high)
@@ -149,10 +150,10 @@ class Intersection:
             rose = rising
         return middle
 
-    # Below, ρ = τ/(1 − τ) and u = 1 + ρe; then the weights of E_τ are (1 − τ) + τe = u/(1 + ρ).
+    # Below, ρ = τ/(1 − τ) and u = 1 + ρe; the weights of E_τ are then (1 − τ) + τe = u/(1 + ρ).
 
     def _center(self, log_ratio: Array) -> Array:
-        """Return the center of E_τ, from the first ellipsoid's."""
+        """Return the center of E_τ, relative to the first ellipsoid's."""
         ratio = np.exp(log_ratio)[:, None]
         return np.asarray(ratio * self._e * self._gap / (1.0 + ratio * self._e))
 
@@ -163,11 +164,11 @@ class Intersection:
         return np.asarray((ratio[:, 0] / (1.0 + ratio[:, 0])) * terms.sum(axis=1))
 
     def _second(self, offset: Array) -> Array:
-        """Return q₂ for points given from the second center."""
+        """Return q₂ for points relative to the second center."""
         return np.asarray(np.square(offset) @ self._e)
 
     def _at(self, z: Array, log_ratio: Array) -> tuple[Array, Array]:
-        """Return the optimum over E_τ along each row of z, seen from the first center and from the second."""
+        """Return the optimum over E_τ along each row of z, relative to the first center and to the second."""
         ratio = np.exp(log_ratio)[:, None]
         u = 1.0 + ratio * self._e
         axes = z * ((1.0 + ratio) / u)

@@ -20,7 +20,7 @@ class Evidence(Component):
     Parameters
     ----------
     slim
-        Keep b but not Σ: O(d) memory, for beliefs that hold what they need of Σ themselves.
+        Keep b but not Σ: O(d) memory, for beliefs that keep what they need of Σ themselves.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "weight", "largest_norm")
@@ -30,7 +30,7 @@ class Evidence(Component):
         self.gram = linalg.SymmetricSum()
         self.moment: Array = np.zeros(0)
         self.squares = 0.0
-        # How many rewards were added, and how much they weigh together: as much, except for what has faded.
+        # The number of rewards added, and their total weight, which is less only because of fading.
         self.count = 0
         self.weight = 0.0
         self.largest_norm = 0.0
@@ -52,7 +52,7 @@ class Evidence(Component):
         self.weight += 1.0
 
     def add_many(self, actions: Array, rewards: Array) -> None:
-        """Add many at once."""
+        """Add many rewards at once."""
         if not self.slim:
             self.gram.add_rows(actions)
         self.moment += rewards @ actions
@@ -61,7 +61,7 @@ class Evidence(Component):
         self.weight += len(actions)
 
     def fade(self, factor: float) -> None:
-        """Let every reward so far weigh less by a factor."""
+        """Multiply the weight of every reward so far by a factor."""
         if not self.slim:
             self.gram.fade(factor)
         self.moment *= factor
@@ -76,12 +76,12 @@ class Evidence(Component):
         Parameters
         ----------
         replicas
-            The sums; all of them slim, or none.
+            The replicas' sums; either all of them are slim, or none.
         raised
-            What is to be added to the rewards of each, where they were taken less different numbers; asks for Σ and an
-            intercept, whose coordinate holds the sum of the rows.
+            The constant to add to each replica's rewards, if different numbers were subtracted from them; requires Σ
+            and an intercept, whose coordinate holds the sum of the rows.
         intercept
-            Which coordinate that is.
+            The intercept's coordinate.
         """
         count, moment, squares = merging.count(replicas, "count"), np.zeros(len(self.moment)), 0.0
         for place, replica in enumerate(replicas):
@@ -101,7 +101,7 @@ class Evidence(Component):
         self.largest_norm = max(replica.shift.longest(replica.part.largest_norm) for replica in replicas)
 
     def translate(self, change: RowMap) -> None:
-        """Become what the sums are expected to be had another encoder embedded the actions."""
+        """Become the expected sums if another encoder had embedded the actions."""
         gram, moment = change.gram(self.gram.full(), self.weight), self.moment @ change.matrix
         self.start(change.dim)
         self.gram.reset(gram)
@@ -109,7 +109,7 @@ class Evidence(Component):
         self.largest_norm = change.longest if self.count else 0.0
 
     def residuals(self, model: Array | None) -> tuple[Array, float]:
-        """Return b and Σr² with the values that a model predicts subtracted from the rewards; None predicts 0."""
+        """Return b and Σr² after subtracting a model's predictions from the rewards; None predicts 0."""
         if model is None:
             return self.moment, self.squares
         predicted = self.gram.times(model)
@@ -117,17 +117,17 @@ class Evidence(Component):
         return self.moment - predicted, max(squares, 0.0)
 
     def copy(self) -> Evidence:
-        """Return sums of their own that start from these."""
+        """Return an independent copy of the sums."""
         other = Evidence(self.slim)
         other.restore(self.state())
         return other
 
     def take(self, other: Evidence) -> None:
-        """Take the sums of another, which must not be used any more."""
+        """Take over the sums of another, which must not be used afterward."""
         for name in self._state_names:
             setattr(self, name, getattr(other, name))
 
 
 def largest_norm(actions: Array) -> float:
-    """Return the largest norm among rows: L, for radii that need it when it was not given."""
+    """Return the largest norm among the rows: L, for radii that need it when it was not given."""
     return float(np.sqrt(np.einsum("ij,ij->i", actions, actions).max()))

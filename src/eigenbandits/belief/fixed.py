@@ -31,7 +31,7 @@ class FixedModel(Belief):
         self.count = 0
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Check the model's length, or lay out zeros."""
+        """Check the model's length, or set up zeros."""
         if self.theta is not None and len(self.theta) != dim:
             raise ValueError(f"theta has length {len(self.theta)}; the actions have length {dim}.")
         self.model = np.zeros(dim) if self.theta is None else self.theta
@@ -41,15 +41,15 @@ class FixedModel(Belief):
         self.count += 1
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up how many rewards were learned."""
+        """Add up the numbers of rewards learned."""
         self.count = merging.count(replicas, "count")
 
     def view(self, lifted: Array) -> View:
-        """Look at the model through a decision set."""
+        """Return a view of the model through a decision set."""
         return _FixedView(self.model, lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return how many rewards were learned."""
+        """Return the number of rewards learned."""
         return {"rewards_learned": self.count}
 
 

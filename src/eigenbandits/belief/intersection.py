@@ -1,4 +1,4 @@
-"""C_m ∩ C_d: the projected and the ambient set at once (Algorithm 1, line 8)."""
+"""C_m ∩ C_d: the projected and the ambient set together (Algorithm 1, line 8)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from eigenbandits.translation import RowMap
 class Both(Belief):
     """θ* lies in both sets, so the lower of the two optimistic values counts for each action.
 
-    While the projection error is vacuous (ε ≥ 1), and while the two sets have no point in common, which certifies
-    that the low-rank assumption fails on this data, the ambient set is used alone; `diagnostics` says so.
+    While the projection error is vacuous (ε ≥ 1), and while the two sets have no point in common, which certifies that
+    the low-rank assumption fails on this data, only the ambient set is used; `diagnostics` says so.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -53,14 +53,14 @@ class Both(Belief):
         self.projected.start(dim, intercept)
 
     def follow(self, frame: Frame | None) -> None:
-        """Let both follow the subspace, and check whether a new frame's set still meets the ambient one."""
+        """Let both follow the subspace, and check whether a new frame's set still intersects the ambient one."""
         self._frame = frame
         self.ambient.follow(frame)
         if frame is None:
             return
         self.projected.follow(frame)
         if frame.error < 1.0 and frame.version != self.checked_version:
-            # The check costs m solves with Z; the sets change slowly, so each new frame is a good time for it.
+            # The check costs m solves with Z; the sets change slowly, so it is made once per new frame.
             self.checked_version = frame.version
             beta = self.projected.beta(frame, self.projected.rounds)
             self.contradiction = self.geometry(frame, beta, self.ambient.omega()).empty
@@ -70,7 +70,7 @@ class Both(Belief):
         return self._frame is None or self._frame.error >= 1.0
 
     def view(self, lifted: Array) -> View:
-        """Look at the intersection, or at the ambient set alone, through a decision set."""
+        """Return a view of the intersection, or of the ambient set alone, through a decision set."""
         ambient = self.ambient.view(lifted)
         if self._vacuous or self.contradiction:
             return ambient
@@ -78,7 +78,7 @@ class Both(Belief):
         return BothView(self, self.projected.view(lifted), ambient)
 
     def note(self, finding: Finding | None) -> None:
-        """Count which set decided, and let the ambient set keep what it wants."""
+        """Count which set decided, and let the ambient set store what it needs."""
         self.choices += 1
         self.ambient.note(finding)
         if self._vacuous:
@@ -90,10 +90,10 @@ class Both(Belief):
         elif finding is not None and finding.decided_by == "ambient":
             self.bound_by_ambient += 1
 
-    # The ambient set comes last in learning, since it adds to the sums from which everything can be recomputed.
+    # The ambient set learns last, since it adds to the sums from which everything can be recomputed.
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
-        """Teach both; they share one set of sums."""
+        """Teach both, which share one set of sums."""
         self.projected.learn(action, reward)
         self.ambient.learn(action, reward)
 
@@ -106,7 +106,7 @@ class Both(Belief):
         self.ambient.learn_many(actions, rewards)
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up the sums that both share, and how often each has decided."""
+        """Add up the shared sums, and how often each set has decided."""
         self.ambient.merge([replica.inside(replica.part.ambient) for replica in replicas], frame)
         self.projected.merge([replica.inside(replica.part.projected) for replica in replicas], frame)
         for name in ("choices", "warmup", "contradicted", "bound_by_projected", "bound_by_ambient"):
@@ -114,7 +114,7 @@ class Both(Belief):
         self.checked_version = -1
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Carry the sums over that both share."""
+        """Map the sums that both share."""
         self.ambient.translate(change, rng)
         self.projected.translate(change, rng)
         self.contradiction, self.checked_version = False, -1
@@ -138,12 +138,12 @@ class Both(Belief):
         )
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return both radii, which set binds and how often, and what that means."""
+        """Return both radii, which set binds and how often, and warnings."""
         decided = self.bound_by_projected + self.bound_by_ambient
         warnings = []
         if self.choices and self.warmup == self.choices:
             warnings.append(
-                "The projection error is still vacuous (at least 1): every choice came from the ambient set alone."
+                "The projection error is still vacuous (at least 1): all choices were made by the ambient set alone."
             )
         if self.contradicted:
             warnings.append(
@@ -163,7 +163,7 @@ class Both(Belief):
 
 
 class BothView(View):
-    """The intersection through one decision set."""
+    """The intersection, seen through one decision set."""
 
     def __init__(self, belief: Both, projected: ProjectedView, ambient: AmbientView) -> None:
         self.belief = belief
@@ -182,11 +182,11 @@ class BothView(View):
         return np.minimum(self.projected.uppers(), self.ambient.uppers())
 
     def lowers(self) -> Array:
-        """Return the higher of the two least plausible values of each action."""
+        """Return the higher of the two pessimistic values of each action."""
         return np.maximum(self.projected.lowers(), self.ambient.lowers())
 
     def best(self) -> tuple[int, float]:
-        """Return the action with the highest lower value; the ambient one is computed only where it can matter."""
+        """Return the action whose lower value is highest; the ambient value is computed only where it can matter."""
         bounds = self.projected.uppers()
         index, value = self._walk(bounds, None)
         self._decided_by = "projected" if value >= bounds[index] else "ambient"
@@ -203,7 +203,7 @@ class BothView(View):
         return index, value
 
     def best_joint(self) -> tuple[int, float]:
-        """Return the action with the highest joint maximum over P′ and C_m, or what C_d grants it if that is less."""
+        """Return the action with the highest joint maximum over P′ and C_m, or its value in C_d if that is less."""
         if self._intersection() is None:
             return self.ambient.best()
         joint, ambient = self.projected.joint(), self.ambient.uppers()
@@ -216,34 +216,34 @@ class BothView(View):
         return index, value
 
     def optimist_joint(self, index: int) -> Callable[[], Array]:
-        """Give θ̃ and P̃, or the most optimistic model of the ambient set where that binds."""
+        """Return θ̃ and P̃, or the most optimistic model of the ambient set if that binds."""
         return self.projected.optimist_joint(index) if self._decided_by == "projected" else self.ambient.optimist(index)
 
     def _intersection(self) -> ellipsoids.Intersection | None:
-        """Return the two sets as a pair, or None where they have no point in common."""
+        """Return the two sets as a pair, or None if they have no point in common."""
         if self._geometry is None and not self._contradicted:
-            found = self.belief.geometry(self.projected.frame, self.projected.beta, self.ambient.omega)
-            self._contradicted = found.empty
-            self._geometry = None if found.empty else found
+            geometry = self.belief.geometry(self.projected.frame, self.projected.beta, self.ambient.omega)
+            self._contradicted = geometry.empty
+            self._geometry = None if geometry.empty else geometry
         return self._geometry
 
     def finding(self, index: int) -> Finding | None:
-        """Return what either set has found, and which of them decided."""
-        found = self.ambient.finding(index) or Finding()
+        """Return what either set has computed, and which of them decided."""
+        finding = self.ambient.finding(index) or Finding()
         other = self.projected.finding(index)
         if other is not None:
-            found.largest_norm = max(found.largest_norm, other.largest_norm)
-        found.decided_by = "contradicted" if self._contradicted else self._decided_by
-        return found
+            finding.largest_norm = max(finding.largest_norm, other.largest_norm)
+        finding.decided_by = "contradicted" if self._contradicted else self._decided_by
+        return finding
 
     def part(self, rows: slice | Rows) -> BothView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         part = BothView(self.belief, self.projected.part(rows), self.ambient.part(rows))
         part._geometry, part._contradicted = self._geometry, self._contradicted
         return part
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Find the projected values of all actions, and the ambient value of each part's first candidate."""
+        """Compute the projected values of all actions, and the ambient value of each part's first candidate."""
         self.ambient.upper(firsts(self.projected.uppers(), sizes))
 
     def _walk(self, bounds: Array, geometry: ellipsoids.Intersection | None) -> tuple[int, float]:
@@ -260,7 +260,7 @@ class BothView(View):
         )
 
     def _values(self, rows: Rows, bounds: Array, geometry: ellipsoids.Intersection | None) -> Array:
-        """Return the lower of all the bounds there are for some actions."""
+        """Return the lowest of all available bounds for a subset of the actions."""
         values = np.minimum(bounds[rows], self.ambient.upper(rows))
         if geometry is not None:
             exact = geometry.support(self.projected.coordinates[rows]) + self.projected.slack[rows]
@@ -268,13 +268,13 @@ class BothView(View):
         return np.asarray(values)
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give the most optimistic model of the set that binds for this action."""
+        """Return the most optimistic model of the set that binds for this action."""
         inside = self.projected.uppers()[index] <= self.ambient.upper_of(index)
         self._decided_by = "projected" if inside else "ambient"
         return self.projected.optimist(index) if inside else self.ambient.optimist(index)
 
     def optimist_exact(self, index: int) -> Callable[[], Array]:
-        """Give the most optimistic model of the intersection itself, or of the ambient set where that binds."""
+        """Return the most optimistic model of the intersection itself, or of the ambient set if that binds."""
         geometry, frame, z = self._geometry, self.projected.frame, self.projected.coordinates[index].copy()
         if geometry is None:
             return self.ambient.optimist(index)
@@ -284,7 +284,7 @@ class BothView(View):
         return lambda: frame.lower(geometry.optimum(z))
 
     def believer(self) -> Callable[[], Array]:
-        """Give the projected estimate."""
+        """Return a function that returns the projected estimate."""
         return self.projected.believer()
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
@@ -292,7 +292,7 @@ class BothView(View):
         return self.projected.posterior(count, rng, scale)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models from the boundary of the intersection, in the frame's coordinates, with the slack on top."""
+        """Return models from the boundary of the intersection, in the frame's coordinates, with the slack added."""
         geometry = self._intersection()
         if geometry is None:
             return self.ambient.boundary(count, rng)

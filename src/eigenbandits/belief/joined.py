@@ -1,4 +1,4 @@
-"""A view of the actions that may join a list: with a bonus, and with the list's own share of optimism."""
+"""The view of the actions that may join a list: with a bonus, and with the list's own share of optimism."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from eigenbandits.inputs import Array
 
 
 class Joined(View):
-    """Another view, seen by an action that may join a list.
+    """A view of the value that each action would add to a list.
 
     Parameters
     ----------
     view
-        The actions by themselves.
+        The view of the actions by themselves.
     bonus
-        What each is worth to the list beyond its value (K,).
+        The value (K,) of each action to the list beyond its own.
     weight, variance
-        The weight of the position, and the square of what optimism has added to the list's value so far.
+        The weight of the position, and the square of the optimism in the list's value so far.
     """
 
     def __init__(self, view: View, bonus: Array, weight: float, variance: float) -> None:
@@ -29,7 +29,7 @@ class Joined(View):
         self.weight = weight
         self.variance = variance
         self.allowance = view.allowance
-        # The view through one action alone that an exact optimum was found by.
+        # The view of a single action in which an exact optimum was computed.
         self._alone: View | None = None
 
     def estimates(self) -> Array:
@@ -37,18 +37,18 @@ class Joined(View):
         return self.view.estimates() + self.bonus
 
     def uppers(self) -> Array:
-        """Return by how much each would raise the list's optimistic value, over the weight."""
+        """Return how much each action would raise the list's optimistic value, divided by the weight."""
         return self.estimates() + self._widths(self.view.uppers() - self.view.estimates())
 
     def lowers(self) -> Array:
-        """Return the same for the list's least plausible value."""
+        """Return the same for the list's pessimistic value."""
         return self.estimates() - self._widths(self.view.estimates() - self.view.lowers())
 
     def _widths(self, widths: Array) -> Array:
         if not self.variance:
             return widths
         squares = np.square(self.weight * widths)
-        # √(v + s) − √v, without the difference.
+        # √(v + s) − √v, without cancellation.
         return np.asarray(squares / (np.sqrt(self.variance + squares) + np.sqrt(self.variance)) / self.weight)
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
@@ -71,7 +71,7 @@ class Joined(View):
         return self.view.optimist(index)
 
     def part(self, rows: slice | Rows) -> Joined:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         return Joined(self.view.part(rows), self.bonus[rows], self.weight, self.variance)
 
     def prefetch(self, sizes: list[int]) -> None:
@@ -83,7 +83,7 @@ class Joined(View):
         return self._best_alone(lambda alone: alone.best_exact()[1])
 
     def optimist_exact(self, index: int) -> Callable[[], Array]:
-        """Give the model behind it."""
+        """Return the model behind it."""
         assert self._alone is not None
         return self._alone.optimist_exact(0)
 
@@ -104,9 +104,9 @@ class Joined(View):
         return index, float(values[index])
 
     def finding(self, index: int) -> Finding | None:
-        """Return what the view has found; the view that decided says which set did."""
-        found = self.view.finding(index)
+        """Return the view's finding; which set decided is taken from the view that decided."""
+        finding = self.view.finding(index)
         by = None if self._alone is None else self._alone.finding(0)
-        if found is not None and by is not None:
-            found.decided_by = by.decided_by
-        return found
+        if finding is not None and by is not None:
+            finding.decided_by = by.decided_by
+        return finding

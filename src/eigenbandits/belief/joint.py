@@ -13,13 +13,13 @@ from scipy import optimize
 from eigenbandits.belief.plausible import JointPair, Optimum
 from eigenbandits.inputs import Array
 
-# A point counts as inside of the sets if it violates no constraint by more than this, for an action and S of size 1.
+# A point counts as inside the sets if it violates no constraint by more than this, for an action and S of size 1.
 _FEASIBLE = 1e-8
-# Where SLSQP stops: far below what tells two actions apart.
+# SLSQP's stopping tolerance: far below the differences between actions.
 _STOP = 1e-14
-# Values of two starts that differ by less are the same.
+# Two starts whose values differ by less than this have the same optimum.
 _ALIKE = 1e-8
-# ε = 1 allows projections that are no graph over span(V̂); this much below it, the maximum differs by 5e-5 at most.
+# ε = 1 allows projections that are not a graph over span(V̂); this much below 1, the maximum differs by at most 5e-5.
 _WIDEST = 1.0 - 1e-9
 
 
@@ -27,25 +27,25 @@ _WIDEST = 1.0 - 1e-9
 class JointProblem:
     """Maximize (P′x)ᵀθ over P′ in C_p and θ in C_m, for one action at a time.
 
-    C_p holds the orthogonal projections of rank m with ‖P′ − P̂‖₂ ≤ ε. C_m is the paper's {θ : ‖θ − θ_t‖_A ≤ β} with
-    ‖θ‖ ≤ S: A has rank m, so without S, which the paper's proof uses for θ̃ too, nothing bounds θ outside span(V̂).
+    C_p contains the orthogonal projections of rank m with ‖P′ − P̂‖₂ ≤ ε. C_m is the paper's {θ : ‖θ − θ_t‖_A ≤ β} with
+    ‖θ‖ ≤ S: A has rank m, so without S, which the paper's proof uses for θ̃ too, θ would be unbounded outside span(V̂).
 
-    A maximum over P′ is one over y = P′x = a + b, a in span(V̂) and b outside. Which y there are is known exactly:
+    A maximum over P′ is one over y = P′x = a + b, with a in span(V̂) and b outside. The possible y are known exactly:
     yᵀ(x − y) = 0, ‖b‖ ≤ tan Θ ‖a‖ and ‖P̂(x − y)‖ ≤ tan Θ ‖(I − P̂)(x − y)‖, sin Θ = ε (docs/mathematics.md). The best
     θ puts what S leaves along b, so that only a, ‖b‖ and bᵀx are free: 2m + 2 numbers in all, by sequential quadratic
-    programming (SLSQP) from a few starts. The problem is not convex: what is found is attained by a pair in both sets,
-    and no start found better.
+    programming (SLSQP) from a few starts. The problem is not convex: the solution is attained by a pair in both sets,
+    and no start has given a better one.
 
     Parameters
     ----------
     center, whitening, radius
         φ̂, W with WᵀW = B⁻¹, and β.
     theta_bound
-        S, or the length of the shortest φ of the ellipsoid if that is larger.
+        S, or the length of the shortest φ in the ellipsoid if that is larger.
     error
         ε.
     rank
-        m: how many of the coordinates lie along directions; one more is an intercept's, which no projection changes.
+        m: how many of the coordinates lie along directions; one more is the intercept's, which no projection changes.
     outside_dim
         d − m.
     """
@@ -59,7 +59,7 @@ class JointProblem:
     outside_dim: int
 
     def bounds(self, coordinates: Array, outside: Array) -> Array:
-        """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖x‖ (K,), which the proof of the regret uses for the maximum."""
+        """Return (V̂ᵀx)ᵀφ̂ + β‖V̂ᵀx‖_{B⁻¹} + εS‖x‖ (K,), with which the regret proof bounds the maximum."""
         widths = np.linalg.norm(coordinates @ self.whitening.T, axis=1)
         inside = coordinates[:, : self.rank]
         lengths = np.hypot(np.linalg.norm(inside, axis=1), outside)
@@ -74,25 +74,25 @@ class JointProblem:
             return Optimum(0.0, np.zeros(self.rank), 0.0, 0.0, self.center.copy(), 0.0)
         problem = _Scaled(self, coordinates / size, outside / size, self._shortest() / self.theta_bound)
         best, value = problem.maximize()
-        found = problem.read(best)
+        optimum = problem.read(best)
         return Optimum(
             value * size * self.theta_bound,
-            found["inside"] * size,
-            found["outside"] * size,
-            found["along"] * size,
-            found["parameter"] * self.theta_bound,
-            found["rest"] * self.theta_bound,
+            optimum["inside"] * size,
+            optimum["outside"] * size,
+            optimum["along"] * size,
+            optimum["parameter"] * self.theta_bound,
+            optimum["rest"] * self.theta_bound,
         )
 
     def _shortest(self) -> Array:
-        """Return the shortest φ of the ellipsoid: φ̂ + βWᵀu with (G² + μI)u = −Gφ̂ in the axes of G = βWᵀ."""
+        """Return the shortest φ in the ellipsoid: φ̂ + βWᵀu with (G² + μI)u = −Gφ̂ in the axes of G = βWᵀ."""
         left, lengths, _ = np.linalg.svd(self.radius * self.whitening.T)
         along = left.T @ self.center
         if not lengths.all():
             return self.center
         if float(np.linalg.norm(along / lengths)) <= 1.0:
             return np.zeros_like(self.center)
-        # ‖u‖ falls with μ, is above 1 at 0, and at most 1 where μ = ‖Gφ̂‖.
+        # ‖u‖ falls with μ; it is above 1 at 0, and at most 1 at μ = ‖Gφ̂‖.
         low, high = 0.0, float(np.linalg.norm(lengths * along))
         while high - low > 1e-15 * high:
             middle = 0.5 * (low + high)
@@ -106,14 +106,14 @@ class JointProblem:
 
 
 class JointSearch:
-    """The joint maxima of a decision set's actions, each computed when asked for.
+    """The joint maxima of a decision set's actions, each computed on demand.
 
     Parameters
     ----------
     problem
-        What is maximized.
+        The problem to solve for each action.
     directions, coordinates
-        V̂ (d, m), and V̂ᵀx (K, q) with the intercept's coordinate where there is one.
+        V̂ (d, m), and V̂ᵀx (K, q), with the intercept's coordinate if there is one.
     actions
         The actions (K, d) as the subspace sees them.
     """
@@ -125,17 +125,17 @@ class JointSearch:
         self.actions = actions
         rest = actions - coordinates[:, : problem.rank] @ directions.T
         self.outside: Array = np.linalg.norm(rest, axis=1)
-        self._found: dict[int, Optimum] = {}
+        self._optima: dict[int, Optimum] = {}
 
     def bounds(self) -> Array:
-        """Return what no maximum exceeds."""
+        """Return upper bounds on the maxima."""
         return self.problem.bounds(self.coordinates, self.outside)
 
     def optimum(self, index: int) -> Optimum:
         """Return the maximum of one action."""
-        if index not in self._found:
-            self._found[index] = self.problem.solve(self.coordinates[index], float(self.outside[index]))
-        return self._found[index]
+        if index not in self._optima:
+            self._optima[index] = self.problem.solve(self.coordinates[index], float(self.outside[index]))
+        return self._optima[index]
 
     def value(self, index: int) -> float:
         """Return the maximum's value."""
@@ -146,12 +146,12 @@ class JointSearch:
         return np.array([self.value(int(row)) for row in rows])
 
     def pair(self, index: int) -> JointPair:
-        """Return θ̃ and P̃ of one action, computed when asked for."""
+        """Return θ̃ and P̃ of one action, computed on demand."""
         return JointPair(self.directions, self.actions[index].copy(), self.optimum(index))
 
 
 class _Scaled:
-    """The problem for an action and S of size 1, in numbers that stay of that size as ε goes to 0.
+    """The problem for an action and S of size 1, in variables that stay of that size as ε goes to 0.
 
     The variables are (α, ρ, u, w): a = V̂ᵀx + εα, ‖b‖ = ερ, φ = φ̂ + βWᵀu and w the part of θ along b.
     """
@@ -164,7 +164,7 @@ class _Scaled:
         self.center = joint.center / joint.theta_bound
         self.axes = joint.radius * joint.whitening.T / joint.theta_bound
         self.shortest = shortest
-        # A little more than the shortest, so that there is something to search where S is contradicted.
+        # Slightly longer than the shortest φ, so that there is something to search if S is contradicted.
         self.reach = max(1.0, float(np.linalg.norm(shortest)) * (1.0 + 1e-6))
 
     def split(self, v: Array) -> tuple[Array, float, Array, float]:
@@ -183,19 +183,19 @@ class _Scaled:
         phi = self.center + self.axes @ step
         target = self.all.copy()
         target[: self.m] += self.error * shift
-        found = np.empty_like(v)
-        found[: self.m] = -self.error * phi[: self.m]
-        found[self.m] = -self.error * rest
-        found[self.m + 1 : -1] = -(self.axes.T @ target)
-        found[-1] = -self.error * length
-        return found
+        gradient = np.empty_like(v)
+        gradient[: self.m] = -self.error * phi[: self.m]
+        gradient[self.m] = -self.error * rest
+        gradient[self.m + 1 : -1] = -(self.axes.T @ target)
+        gradient[-1] = -self.error * length
+        return gradient
 
     def along(self, shift: Array, length: float) -> float:
-        """Return bᵀ(I − P̂)x/ε, which yᵀ(x − y) = 0 fixes."""
+        """Return bᵀ(I − P̂)x/ε, which yᵀ(x − y) = 0 determines."""
         return float((self.p + self.error * shift) @ shift + self.error * length**2)
 
     def room(self, v: Array) -> Array:
-        """Return what is left of each constraint, negative where it is violated."""
+        """Return the slack of each constraint, negative if it is violated."""
         shift, length, step, rest = self.split(v)
         phi, a = self.center + self.axes @ step, self.p + self.error * shift
         along, left = self.along(shift, length), 1.0 - self.error**2
@@ -215,31 +215,31 @@ class _Scaled:
         phi, a = self.center + self.axes @ step, self.p + self.error * shift
         m, error, left = self.m, self.error, 1.0 - self.error**2
         turning = a + error * shift
-        found = np.zeros((4 if self.line else 6, len(v)))
-        found[0, :m], found[0, m] = 2.0 * error * a, -2.0 * left * length
-        found[1, :m], found[1, m] = -2.0 * error * turning - 2.0 * left * shift, -2.0 * error**2 * length
-        found[2, m + 1 : -1] = -2.0 * step
-        found[3, m + 1 : -1], found[3, -1] = -2.0 * (self.axes.T @ phi), -2.0 * rest
+        jacobian = np.zeros((4 if self.line else 6, len(v)))
+        jacobian[0, :m], jacobian[0, m] = 2.0 * error * a, -2.0 * left * length
+        jacobian[1, :m], jacobian[1, m] = -2.0 * error * turning - 2.0 * left * shift, -2.0 * error**2 * length
+        jacobian[2, m + 1 : -1] = -2.0 * step
+        jacobian[3, m + 1 : -1], jacobian[3, -1] = -2.0 * (self.axes.T @ phi), -2.0 * rest
         if not self.line:
-            found[4, :m], found[4, m] = -turning, self.q - 2.0 * error * length
-            found[5, :m], found[5, m] = turning, self.q + 2.0 * error * length
-        return found
+            jacobian[4, :m], jacobian[4, m] = -turning, self.q - 2.0 * error * length
+            jacobian[5, :m], jacobian[5, m] = turning, self.q + 2.0 * error * length
+        return jacobian
 
     def on_line(self, v: Array) -> float:
-        """Return by how much b misses the one direction that there is outside where d − m = 1."""
+        """Return how far b is from the only direction outside, if d − m = 1."""
         shift, length, _, _ = self.split(v)
         return self.along(shift, length) - length * self.q
 
     def on_line_slope(self, v: Array) -> Array:
         """Return the gradient of `on_line`."""
         shift, length, _, _ = self.split(v)
-        found = np.zeros_like(v)
-        found[: self.m] = self.p + 2.0 * self.error * shift
-        found[self.m] = 2.0 * self.error * length - self.q
-        return found
+        gradient = np.zeros_like(v)
+        gradient[: self.m] = self.p + 2.0 * self.error * shift
+        gradient[self.m] = 2.0 * self.error * length - self.q
+        return gradient
 
     def starts(self) -> list[Array]:
-        """Return points inside of the sets: the most optimistic φ that S allows, P̂ turned by Θ in one plane."""
+        """Return points inside the sets: the most optimistic φ that S allows, with P̂ turned by Θ in one plane."""
         width = self.axes.T @ self.all
         norm = float(np.linalg.norm(width))
         far = self.center + self.axes @ (width / norm) if norm > 0.0 else self.center
@@ -248,17 +248,17 @@ class _Scaled:
         step /= max(1.0, float(np.linalg.norm(step)))
         rest = math.sqrt(max(self.reach**2 - float(phi @ phi), 0.0))
         sine, cosine = self.error, math.sqrt(1.0 - self.error**2)
-        found = []
+        points = []
         for direction in (phi[: self.m], self.p, -self.p, -phi[: self.m]):
             size = float(np.linalg.norm(direction))
-            # P′ = P̂ − vvᵀ + ggᵀ with g = cos Θ v + sin Θ w, w the unit vector along what is outside of x.
+            # P′ = P̂ − vvᵀ + ggᵀ with g = cos Θ v + sin Θ w, w the unit vector along the part of x outside.
             v = direction / size if size > 0.0 else np.eye(self.m)[0]
             along = float(v @ self.p)
             shift, length = v * (cosine * self.q - sine * along), cosine * along + sine * self.q
             sign = 1.0 if self.line or length >= 0.0 else -1.0
             turned = rest * (1.0 if self.line is False or length >= 0.0 else -1.0)
-            found.append(np.concatenate([shift, [sign * length], step, [turned]]))
-        return found
+            points.append(np.concatenate([shift, [sign * length], step, [turned]]))
+        return points
 
     def maximize(self) -> tuple[Array, float]:
         """Return the best point found, and its value."""
@@ -269,14 +269,14 @@ class _Scaled:
         best, value = starts[0], self.value(starts[0])
         for start in starts:
             options = {"maxiter": 60, "ftol": _STOP}
-            searched: Any = optimize.minimize  # its stubs know no list of constraints that grows
+            searched: Any = optimize.minimize  # its stubs do not allow a list of constraints that grows
             found = searched(
                 self.value, start, jac=self.slope, method="SLSQP", constraints=constraints, options=options
             ).x
             inside = self.room(found).min() >= -_FEASIBLE and (not self.line or abs(self.on_line(found)) <= _FEASIBLE)
             reached = self.value(found)
-            # In a plane P̂ can be turned one way or the other and not from one into the other; elsewhere two starts that
-            # end alike are enough.
+            # In a plane, P̂ can be turned one way or the other, and neither leads to the other; otherwise, two starts
+            # with the same optimum are enough.
             if self.m > 1 and inside and abs(reached - value) <= _ALIKE and start is not starts[0]:
                 return best, -value
             if inside and reached < value:
@@ -300,7 +300,7 @@ class _Scaled:
 
 
 def _share(start: Array, step: Array, length: float) -> float:
-    """Return how much of a step, at most all of it, ends within a ball around the origin."""
+    """Return the share of a step, at most all of it, that ends within a ball around the origin."""
     square, product = float(step @ step), float(start @ step)
     if square == 0.0:
         return 1.0

@@ -21,9 +21,9 @@ class Optimum:
     inside
         V̂ᵀP̃x (m,).
     outside, along
-        The length of (I − P̂)P̃x, and its product with the unit vector along (I − P̂)x.
+        The length of (I − P̂)P̃x, and its inner product with the unit vector along (I − P̂)x.
     parameter
-        V̂ᵀθ̃, and the intercept's parameter where there is one.
+        V̂ᵀθ̃, and the intercept's parameter if there is one.
     rest
         The length of (I − P̂)θ̃, which points along (I − P̂)P̃x; negative if it points the other way.
     """
@@ -38,7 +38,7 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class JointPair:
-    """The model and the projection of a joint maximum; called, it gives θ̃ (d,)."""
+    """The model and the projection of a joint maximum; calling it returns θ̃ (d,)."""
 
     directions: Array
     action: Array
@@ -58,14 +58,14 @@ class JointPair:
 
 
 def outside_direction(directions: Array, action: Array, optimum: Optimum) -> Array:
-    """Return b = (I − P̂)P̃x (d,) for an optimum found for `action` (d,) in the span of `directions` (d, m)."""
+    """Return b = (I − P̂)P̃x (d,) for the optimum of `action` (d,), with `directions` (d, m) spanning the subspace."""
     rest = action - directions @ (directions.T @ action)
     length = float(np.linalg.norm(rest))
     unit = rest / length if length > 0.0 else np.zeros_like(rest)
     across = math.sqrt(max(optimum.outside**2 - optimum.along**2, 0.0))
     if across == 0.0:
         return optimum.along * unit
-    # Any orthogonal direction will do; the axis that lies least in the span is far enough from it.
+    # Any orthogonal direction will do; the axis with the smallest part in the span is far enough from it.
     taken = np.column_stack([directions, unit])
     axis = int(np.square(taken).sum(axis=1).argmin())
     other = np.eye(len(action))[axis]
@@ -77,16 +77,16 @@ def outside_direction(directions: Array, action: Array, optimum: Optimum) -> Arr
 def plausible_basis(directions: Array, action: Array, optimum: Optimum) -> Array:
     """Return an orthonormal basis (d, m) of the span of P̃, which takes `action` (d,) to the optimum's P̃x.
 
-    span(P̃) is the graph {v + Xv : v in span(V̂)} of a map X into what is outside, ‖P̃ − P̂‖₂ = sin atan ‖X‖₂. P̃x = a + b
-    asks for Xa = b and, with x − P̃x = c + e, Xᵀe = −c: one column and one row of X, in suitable bases. The rest of X is
-    what makes its norm no larger than theirs (Parrott 1978; Davis, Kahan and Weinberger 1982).
+    span(P̃) is the graph {v + Xv : v in span(V̂)} of a map X to the outside, with ‖P̃ − P̂‖₂ = sin atan ‖X‖₂. P̃x = a +
+    b requires Xa = b and, with x − P̃x = c + e, Xᵀe = −c: one column and one row of X, in suitable bases. The rest of X
+    is chosen so that its norm is no larger than theirs (Parrott 1978; Davis, Kahan and Weinberger 1982).
     """
     b = outside_direction(directions, action, optimum)
     a = optimum.inside
     c = directions.T @ action - a
     e = action - directions @ (directions.T @ action) - b
     size_a, size_e = float(np.linalg.norm(a)), float(np.linalg.norm(e))
-    # What is shorter than that is rounding; left out it moves P̃x by no more than its own length.
+    # Anything shorter is rounding; leaving it out moves P̃x by no more than its own length.
     tiny = 1e-6 * float(np.linalg.norm(action))
     row, column = np.zeros_like(a), np.zeros_like(b)
     unit_a, unit_e = np.zeros_like(a), np.zeros_like(b)
@@ -98,7 +98,7 @@ def plausible_basis(directions: Array, action: Array, optimum: Optimum) -> Array
     down, right = column - corner * unit_e, row - corner * unit_a
     graph = np.outer(column, unit_a) + np.outer(unit_e, right)
     largest = max(float(column @ column), float(row @ row))
-    # Where the corner is as large as all of it, what remains is rounding, and so is the rest.
+    # If the corner is as large as all of it, the remainder is rounding, and so is the rest.
     if largest - corner**2 > 1e-10 * largest:
         graph -= np.outer(down, right) * (corner / (largest - corner**2))
     basis, _ = np.linalg.qr(directions + graph)

@@ -33,12 +33,11 @@ class Projected(RidgeBelief):
         "general": the paper's radius (eq. ellips1Supple), with S ε ‖B^{-1/2} V̂ᵀΣ‖₂ for the projection error;
         "sharp": the same with Σ(I − P̂) instead of Σ, which is all that the proof needs (docs/mathematics.md);
         "worst-case": the paper's closed form (eq. ellips2); or a number: a free multiplier.
-    anytime
-        Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not
+    Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not yet a
+    bound for all (docs/mathematics.md).
         yet one for all (docs/mathematics.md).
-    slim
-        Hold Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, what it held is turned
-        with it; the part of past actions that lay outside of it, as far as the new one would read it, is left out.
+    Keep Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, this part is turned with it; any
+    part of past actions that was outside the subspace but that the new one would read is lost.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -72,9 +71,9 @@ class Projected(RidgeBelief):
             raise ValueError(f"radius is {radius!r}; without Σ in memory expected 'sharp' or a number.")
         self.evidence = Evidence(self.slim)
         self.owns_evidence = True
-        # In the coordinates z = Fᵀx of the current frame, and with y what they leave out (for "general": all of x):
-        # FᵀΣF, Fᵀb, Σ z yᵀ and Σ z yᵀ times its own transpose. They follow each reward in O(dq).
-        # Frames followed so far: the t over which `anytime` spends δ.
+        # In the coordinates z = Fᵀx of the current frame, with y the remainder (for "general", all of x): FᵀΣF, Fᵀb,
+        # Σ z yᵀ, and Σ z yᵀ times its own transpose. Each reward updates them in O(dq).
+        # The number of frames followed so far: the t over which `anytime` spends δ.
         self.rounds = 0
         self.version = -1
         self.frame_error = 0.0
@@ -94,11 +93,11 @@ class Projected(RidgeBelief):
         self.owns_evidence = False
 
     def state(self) -> dict[str, Any]:
-        """Return the state; sums that another belief keeps are left to it."""
-        found = super().state()
+        """Return the state, without sums that belong to another belief."""
+        state = super().state()
         if not self.owns_evidence:
-            del found["evidence"]
-        return found
+            del state["evidence"]
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""
@@ -144,17 +143,17 @@ class Projected(RidgeBelief):
             self.evidence.add_many(actions, rewards)
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up Σ and b; where Σ is not kept, what each replica holds of it, as far as the merged frame reads it."""
+        """Add up Σ and b; without Σ, add up the parts of it that the replicas keep, as read by the merged frame."""
         self.rounds = merging.count(replicas, "rounds")
         if self.owns_evidence:
             self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
         if self.slim and frame is not None:
-            merging.refuse_base(replicas, "a Gram matrix held in few dimensions")
+            merging.refuse_base(replicas, "a Gram matrix kept in few dimensions")
             self._merge_held(replicas, frame)
         self.recover()
 
     def _merge_held(self, replicas: Sequence[Replica[Any]], frame: Frame) -> None:
-        """Add up what the replicas hold of Σ, as far as one frame reads it."""
+        """Add up the parts of Σ that the replicas keep, as read by one frame."""
         product = np.zeros(frame.reading.shape)
         for replica in replicas:
             part = replica.part
@@ -164,10 +163,10 @@ class Projected(RidgeBelief):
         self._take(frame, product)
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Carry Σ and b over; where Σ is not kept there is nothing to carry."""
+        """Map Σ and b; without Σ, there is nothing to map."""
         if self.slim:
             raise ValueError(
-                "a Gram matrix held in few dimensions cannot be translated; make a new policy and let it learn from "
+                "a Gram matrix kept in few dimensions cannot be translated; make a new policy and let it learn from "
                 "the log, embedded again, with learn_many()."
             )
         if self.owns_evidence:
@@ -175,13 +174,13 @@ class Projected(RidgeBelief):
         self.recover()
 
     def recover(self) -> None:
-        """Read the sums again at the next choice; if Σ is not kept, there is nothing to read them from."""
+        """Read the sums again at the next choice; without Σ, there is nothing to read them from."""
         self._ellipse = None
         if not self.slim:
             self.reading, self.version = None, -1
 
     def _remainders(self, actions: Array, z: Array) -> Array:
-        """Return what the coordinates z leave out, as `linalg.kernels.remainder` does for one action."""
+        """Return the remainders that the coordinates z leave out, as `linalg.kernels.remainder` does for one action."""
         if self.directions is None:
             return actions
         dim, rank = self.directions.shape
@@ -198,7 +197,7 @@ class Projected(RidgeBelief):
         return self._ellipse
 
     def follow(self, frame: Frame | None) -> None:
-        """Read the sums in the coordinates of a frame, where it is a new one."""
+        """Read the sums in the coordinates of a frame if it is new."""
         if frame is None:
             raise ValueError(
                 "a projected belief needs a subspace with directions, such as PCA; the whole space has none."
@@ -211,7 +210,7 @@ class Projected(RidgeBelief):
         if self.reading is not None and self.version == frame.version:
             return
         if not self.slim and frame.reading.shape[1] > self.evidence.gram.fill:
-            # Cheaper before the product than within it.
+            # Cheaper before the product than as part of it.
             self.evidence.gram.flush()
         self._take(frame, self._gram_times(frame.reading))
 
@@ -224,12 +223,12 @@ class Projected(RidgeBelief):
         self._ellipse = None
         if frame.error > 0.0:
             self.directions, self.offset = (frame.directions, frame.offset) if self.radius == "sharp" else (None, None)
-            # A copy where it would otherwise be a view, and always in rows: it is added to in place.
+            # An array of its own in C order, never a view: rewards are added to it in place.
             self.cross = np.array(frame.leak(product) if self.radius == "sharp" else product.T, order="C")
             self.cross_gram = self.cross @ self.cross.T
 
     def _gram_times(self, columns: Array) -> Array:
-        """Return ΣC; where Σ is not kept, with the part of it that the last frame read."""
+        """Return ΣC; without Σ, from the part of it that the last frame read."""
         if not self.slim:
             return self.evidence.gram.times_columns(columns)
         if self.reading is None:
@@ -247,7 +246,7 @@ class Projected(RidgeBelief):
         return kernels.fit(self.gram, self.moment, self.ridge, cross @ cross.T)[-1]
 
     def beta(self, frame: Frame, round_: int, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius β; by default the one chosen, or any other of the three. `offered` as for `Ambient`."""
+        """Return the radius β, by default of the kind given, or of any other; `offered` as for `Ambient`."""
         kind = self.radius if radius is None else radius
         if not isinstance(kind, str):
             return float(kind)
@@ -277,9 +276,9 @@ class Projected(RidgeBelief):
         )
 
     def view(self, lifted: Array) -> ProjectedView:
-        """Look at the ellipsoid through a decision set."""
+        """Return a view of the ellipsoid through a decision set."""
         frame = self._frame
-        assert frame is not None, "follow() comes first"
+        assert frame is not None, "call follow() first"
         offered = largest_norm(lifted) if self.radius == "worst-case" and self.action_bound is None else 0.0
         coordinates, slack = frame.coordinates(lifted)
         slack *= min(frame.error, 1.0) * self.theta_bound
@@ -289,32 +288,33 @@ class Projected(RidgeBelief):
         )
 
     def note(self, finding: Finding | None) -> None:
-        """Keep the largest norm offered."""
+        """Store the largest norm offered."""
         if finding is not None:
             self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return the radius and how much has been learned."""
-        found: dict[str, Any] = {"rewards_learned": self.evidence.count, "radius_projected": None, "noise": self.noise}
-        # A frame that no choice has used yet is left alone: diagnostics must not change when ΣF is read again.
+        """Return the radius, the noise and the number of rewards learned."""
+        learned = self.evidence.count
+        entries: dict[str, Any] = {"rewards_learned": learned, "radius_projected": None, "noise": self.noise}
+        # A frame that no choice has used yet is left alone: diagnostics must not affect when ΣF is read again.
         if frame is not None and self.reading is not None and frame.version == self.version:
-            found["radius_projected"] = self.beta(frame, max(self.rounds, 1))
-        return found
+            entries["radius_projected"] = self.beta(frame, max(self.rounds, 1))
+        return entries
 
 
 def held_times(reading: Array, gram: Array, cross: Array, columns: Array) -> Array:
-    """Return the part of Σ that a frame read times C: (F G Fᵀ + F N + NᵀFᵀ) C, N what it leaked."""
+    """Return (F G Fᵀ + F N + NᵀFᵀ) C: the part of Σ that a frame read times C, with N what the frame leaked."""
     turned = reading.T @ columns
-    held = reading @ (gram @ turned)
+    product = reading @ (gram @ turned)
     if cross.size:
         dim = cross.shape[1]
-        held += reading @ (cross @ columns[:dim])
-        held[:dim] += cross.T @ turned
-    return np.asarray(held)
+        product += reading @ (cross @ columns[:dim])
+        product[:dim] += cross.T @ turned
+    return np.asarray(product)
 
 
 class Ellipse(NamedTuple):
-    """B, W with WᵀW = B⁻¹, log det B, φ̂ and the coupling: never changed once made, so that views may keep it."""
+    """B, W with WᵀW = B⁻¹, log det B, φ̂ and the coupling: immutable, so that views may keep it."""
 
     shape: Array
     whitening: Array
@@ -324,7 +324,7 @@ class Ellipse(NamedTuple):
 
 
 class ProjectedView(View):
-    """C_m through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss."""
+    """C_m as seen through one decision set, with the slack ε S ‖(I − P̂)x‖ for what the subspace may miss."""
 
     def __init__(
         self,
@@ -352,7 +352,7 @@ class ProjectedView(View):
         self._joint: JointSearch | None = None
 
     def part(self, rows: slice | Rows) -> ProjectedView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         part = ProjectedView(
             self.ellipse,
             self.frame,
@@ -368,7 +368,7 @@ class ProjectedView(View):
         return part
 
     def finding(self, index: int) -> Finding | None:
-        """Return the largest norm offered, where it counts."""
+        """Return the largest norm offered, if the radius depends on it."""
         return Finding(largest_norm=self._offered) if self._offered else None
 
     def estimates(self) -> Array:
@@ -387,7 +387,7 @@ class ProjectedView(View):
         return self._uppers
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give V̂(φ̂ + βB⁻¹z/‖z‖_{B⁻¹})."""
+        """Return a function that computes V̂(φ̂ + βB⁻¹z/‖z‖_{B⁻¹})."""
         ellipse, frame, beta, z = self.ellipse, self.frame, self.beta, self.coordinates[index].copy()
 
         def model() -> Array:
@@ -417,22 +417,22 @@ class ProjectedView(View):
         return walk(joint.bounds(), joint.value, joint.values)
 
     def optimist_joint(self, index: int) -> Callable[[], Array]:
-        """Give θ̃, and P̃ by its method `projection`."""
+        """Return θ̃, and P̃ through its `projection` method."""
         return self.joint().pair(index)
 
     def believer(self) -> Callable[[], Array]:
-        """Give V̂φ̂."""
+        """Return a function that computes V̂φ̂."""
         ellipse, frame = self.ellipse, self.frame
         return lambda: frame.lower(ellipse.center)
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from N(φ̂, scale² B⁻¹), with the noise R for the scale where none is given."""
+        """Return draws from N(φ̂, scale² B⁻¹); without a scale, the noise R."""
         scale = self._noise if scale is None else scale
         normal = rng.standard_normal((count, len(self.ellipse.center)))
         return self.models(self.ellipse.center + scale * normal @ self.ellipse.whitening)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models spread evenly over the boundary of the ellipsoid, each with the slack on top."""
+        """Return models spread uniformly over the boundary of the ellipsoid, each with the slack added."""
         normal = rng.standard_normal((count, len(self.ellipse.center)))
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
         return self.models(self.ellipse.center + self.beta * normal @ self.ellipse.whitening, slack=True)

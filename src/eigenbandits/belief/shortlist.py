@@ -1,6 +1,6 @@
-"""When few directions are enough to tell which of many actions may win.
+"""Shortlists: when a few directions are enough to tell which of many actions may win.
 
-`python -m benchmarks.short_lists` prints what the constants rest on.
+`python -m benchmarks.short_lists` prints the measurements behind the constants.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from eigenbandits import linalg
 from eigenbandits.inputs import Array
 from eigenbandits.subspace.base import Frame
 
-# The leading directions that are used, besides those of the mean, the intercept and the score. At d = 384 a bound from
-# 32 of them takes a third of one from all; from twice as many it takes more than half.
+# The number of leading directions used, besides those of the mean, the intercept and the score. At d = 384, a bound
+# from 32 of them takes a third of the time of one from all; from twice as many it takes more than half.
 DIRECTIONS = 32
-# How many rows, per direction, can be bounded in all directions in the time of a compression: 19 at d = 384 and 35 at
-# d = 1024.
+# How many rows per direction can be bounded in all directions in the time of one compression: 19 at d = 384 and 35 at d
+# = 1024.
 PRICE = 32
-# Up to this many actions, exact values take less time than the matrix in single precision that would bound them: that
-# takes as long as 60 exact values. It may be there already, though, and each bound from it is quicker then.
+# Up to this many actions, exact values take less time than making the matrix in single precision that would bound them,
+# which takes as long as 60 exact values. It may exist already, though, and then each bound from it is faster.
 FEW_LEFT = 16
-# The most choices in a row without a compression that has not helped: trying again then costs next to nothing.
+# The most choices in a row that skip a compression because it did not help: trying again then costs almost nothing.
 LONGEST_PAUSE = 256
 
 
 class ListSize(NamedTuple):
-    """How many actions were compared, and how many of them few directions have left, where they were asked."""
+    """How many actions were compared, and how many of them the few directions left, if they were used."""
 
     compared: int
     left: int | None
 
 
 class ShortList:
-    """Decides when a belief's Z⁻¹ is compressed, and when the compression is left out because it rules out too little.
+    """Decides when a belief's Z⁻¹ is compressed, and when the compression is skipped because it rules out too little.
 
-    Nothing of this is part of a belief's state. It changes how long a choice takes, never the choice.
+    None of this is part of a belief's state: it changes how long a choice takes, never the choice.
     """
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class ShortList:
 
     @property
     def active(self) -> bool:
-        """Whether views may use the compression, where there is one."""
+        """Whether views may use the compression, if there is one."""
         return not self._waiting
 
     def follow(self, frame: Frame | None, inverse: linalg.SymmetricSum) -> None:
-        """Compress the matrix for a frame, unless that is done, once enough actions are likely to be compared."""
+        """Compress the matrix for a frame, if needed, once enough actions are likely to be compared."""
         if frame is None or self._waiting or (inverse.compression is not None and frame.version == self._version):
             return
         if self._rows + self._expected >= PRICE * DIRECTIONS:
@@ -59,13 +59,13 @@ class ShortList:
             inverse.compress(self._basis)
             self._rows = 0
 
-    def note(self, found: ListSize) -> None:
-        """Record what a choice has found: where too many actions were left, the next choices do without."""
-        self._expected = found.compared
-        if found.left is None:
-            self._rows += found.compared
+    def note(self, size: ListSize) -> None:
+        """Record the size of a choice's list; if too many actions were left, the next choices skip the compression."""
+        self._expected = size.compared
+        if size.left is None:
+            self._rows += size.compared
             self._waiting = max(self._waiting - 1, 0)
-        elif found.left <= max(FEW_LEFT, found.compared // 4):
+        elif size.left <= max(FEW_LEFT, size.compared // 4):
             self._pause = 0
         else:
             self._waiting = self._pause = min(2 * self._pause + 1, LONGEST_PAUSE)

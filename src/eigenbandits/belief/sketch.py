@@ -1,4 +1,4 @@
-"""The ambient ellipsoid with its Gram matrix held as a frequent-directions sketch: O(dℓ) time and memory."""
+"""The ambient ellipsoid with its Gram matrix kept as a frequent-directions sketch: O(dℓ) time and memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from eigenbandits.theory import radius as radii
 class Sketched(RidgeBelief):
     """‖θ − θ̃‖_Z̃ ≤ Ω̃ with Z̃ = SᵀS + aI, S a sketch of at most 2ℓ rows of the chosen actions.
 
-    Frequent directions (Liberty 2013): when the 2ℓ rows are full, the squared singular values are lowered by the
-    (ℓ + 1)-th of them, which frees half of the rows. The sum ρ of what was removed bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
+    Frequent directions (Liberty 2013): when the 2ℓ rows are full, the squared singular values are lowered by the (ℓ +
+    1)-th of them, which frees half of the rows. The sum ρ of these reductions bounds the loss: 0 ⪯ Σ − SᵀS ⪯ ρI.
     Without compensation a = λ (SOFUL, Kuzborskij et al. 2019); with it a = λ + ρ (CBSCFD, Chen et al. 2020).
 
     Parameters
@@ -30,12 +30,12 @@ class Sketched(RidgeBelief):
     size
         ℓ.
     compensate
-        Add back in every direction what shrinking removed.
+        Add back, in every direction, what shrinking removed.
     radius
-        "logdet": from the sketch's own determinant; "paper": the worst case of Kuzborskij et al. (their Theorem on
-        the sketched confidence ellipsoid, without compensation only); or a number: a free multiplier.
+        "logdet": from the sketch's own determinant; "paper": the worst case of Kuzborskij et al. (their theorem on the
+        sketched confidence ellipsoid, only without compensation); or a number: a free multiplier.
     action_bound
-        L for "paper"; None takes the largest norm seen.
+        L for "paper"; None uses the largest norm seen.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("rows", "fill", "lost", "moment", "count", "largest_norm")
@@ -74,7 +74,7 @@ class Sketched(RidgeBelief):
         self.moment = np.zeros(dim)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
-        """Append the action to the sketch, shrinking it first where it is full."""
+        """Append the action to the sketch, after shrinking it if it is full."""
         if self.fill == len(self.rows):
             self._shrink()
         self.rows[self.fill] = action
@@ -85,9 +85,9 @@ class Sketched(RidgeBelief):
         self._solver = None
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Put the sketches on top of each other and shrink them to one, whose loss has the same bound.
+        """Stack the sketches and shrink them to one, whose loss has the same bound.
 
-        Σ − SᵀS ⪯ ρI becomes T(Σ − SᵀS)Tᵀ ⪯ ρ‖T‖²I where a replica's rows are mapped by T.
+        Σ − SᵀS ⪯ ρI becomes T(Σ − SᵀS)Tᵀ ⪯ ρ‖T‖²I if a replica's rows are mapped by T.
         """
         merging.refuse_base(replicas, "a sketch")
         stacked = np.concatenate([one.shift.rows(one.part.rows[: one.part.fill]) for one in replicas])
@@ -104,11 +104,11 @@ class Sketched(RidgeBelief):
         self._solver = None
 
     def _shrink(self, rows: Array | None = None) -> None:
-        """Shrink the sketch's own rows, or given ones, to half as many as there is room for."""
+        """Shrink the sketch's own rows, or the given ones, to half the available room."""
         _, singular, right = np.linalg.svd(self.rows if rows is None else rows, full_matrices=False)
         keep = len(self.rows) // 2
         squares = singular**2
-        # With as many kept rows as dimensions there is no further direction to lose.
+        # If as many rows are kept as there are dimensions, there is no further direction to lose.
         taken = float(squares[keep]) if keep < len(squares) else 0.0
         kept = np.sqrt(np.maximum(squares[:keep] - taken, 0.0))[:, None] * right[:keep]
         self.rows[:] = 0.0
@@ -126,8 +126,8 @@ class Sketched(RidgeBelief):
     def omega(self, offered: float = 0.0) -> float:
         """Return the radius: see `Ambient`, with what the sketch lost taken into account.
 
-        With V = Σ + λI, Z̃ ⪯ V ⪯ Z̃ + ρI without compensation gives ‖Xη‖_{Z̃⁻¹} ≤ √(1 + ρ/λ) ‖Xη‖_{V⁻¹} and a
-        bias of at most S max(λ, ρ − λ)/√λ; with it V ⪯ Z̃, so no factor, and a bias of at most S√(λ + ρ).
+        With V = Σ + λI, Z̃ ⪯ V ⪯ Z̃ + ρI without compensation gives ‖Xη‖_{Z̃⁻¹} ≤ √(1 + ρ/λ) ‖Xη‖_{V⁻¹} and a bias of
+        at most S max(λ, ρ − λ)/√λ; with compensation V ⪯ Z̃, so there is no factor, and the bias is at most S√(λ + ρ).
         """
         if not isinstance(self.radius, str):
             return float(self.radius)
@@ -153,12 +153,12 @@ class Sketched(RidgeBelief):
         return noise * float(np.sqrt(1.0 + lost / ridge)) + bias
 
     def view(self, lifted: Array) -> SketchedView:
-        """Look at the sketched ellipsoid through a decision set."""
+        """Return a view of the sketched ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
         return SketchedView(self.solver(), lifted, self.omega(offered), self.noise, offered)
 
     def note(self, finding: Finding | None) -> None:
-        """Keep the largest norm offered."""
+        """Store the largest norm offered."""
         if finding is not None:
             self.largest_norm = max(self.largest_norm, finding.largest_norm)
 
@@ -168,13 +168,13 @@ class Sketched(RidgeBelief):
         self._solver = None
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return the radius and what the sketch has lost."""
+        """Return the radius and the sketch's loss."""
         known = {"rewards_learned": self.count, "noise": self.noise}
         return known | {"radius_ambient": self.omega(), "sketch_loss": self.lost}
 
 
 class _Solver:
-    """Z̃⁻¹ = (I − Uᵀ diag(s/(s + a)) U)/a for SᵀS = Uᵀ diag(s) U; never changed once made."""
+    """Z̃⁻¹ = (I − Uᵀ diag(s/(s + a)) U)/a for SᵀS = Uᵀ diag(s) U; immutable."""
 
     def __init__(self, rows: Array, level: float, moment: Array) -> None:
         self.level = level
@@ -199,7 +199,7 @@ class _Solver:
 
 
 class SketchedView(View):
-    """The sketched ellipsoid through one decision set."""
+    """The sketched ellipsoid, seen through one decision set."""
 
     def __init__(self, solver: _Solver, lifted: Array, omega: float, noise: float, offered: float = 0.0) -> None:
         self.solver = solver
@@ -209,11 +209,11 @@ class SketchedView(View):
         self._offered = offered
 
     def part(self, rows: slice | Rows) -> SketchedView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         return SketchedView(self.solver, self.lifted[rows], self.omega, self._noise, self._offered)
 
     def finding(self, index: int) -> Finding | None:
-        """Return the largest norm offered, where it counts."""
+        """Return the largest norm offered, if the radius depends on it."""
         return Finding(largest_norm=self._offered) if self._offered else None
 
     def estimates(self) -> Array:
@@ -228,7 +228,7 @@ class SketchedView(View):
         return np.asarray(self.estimates() + self.omega * np.sqrt(np.maximum(squares, 0.0)))
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give θ̃ + Ω̃ Z̃⁻¹x/‖x‖_{Z̃⁻¹}."""
+        """Return a function that computes θ̃ + Ω̃ Z̃⁻¹x/‖x‖_{Z̃⁻¹}."""
         solver, omega, action = self.solver, self.omega, self.lifted[index].copy()
 
         def model() -> Array:
@@ -239,17 +239,17 @@ class SketchedView(View):
         return model
 
     def believer(self) -> Callable[[], Array]:
-        """Give θ̃."""
+        """Return a function that returns θ̃."""
         center = self.solver.center
         return lambda: center
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from N(θ̃, scale² Z̃⁻¹), with the noise R for the scale where none is given."""
+        """Return draws from N(θ̃, scale² Z̃⁻¹); without a scale, the noise R."""
         scale = self._noise if scale is None else scale
         return self._models(scale * self.solver.root(rng.standard_normal((count, self.lifted.shape[1]))))
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
-        """Return models spread evenly over the boundary of the ellipsoid."""
+        """Return models spread uniformly over the boundary of the ellipsoid."""
         normal = rng.standard_normal((count, self.lifted.shape[1]))
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
         return self._models(self.omega * self.solver.root(normal))

@@ -1,4 +1,4 @@
-"""A symmetric matrix seen in few directions: bounds on the lengths of many rows at a fraction of their cost."""
+"""A symmetric matrix compressed to a few directions: bounds on the norms of many rows at a fraction of their cost."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from eigenbandits.linalg.primitives import row_dots, square_norms
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
-# Half the distance from 1 to the next number, in single and in double precision.
+# The unit roundoff of single and of double precision.
 _UNIT, _UNIT_DOUBLE = 2.0**-24, 2.0**-53
 
 
 def rounding(terms: int, single: bool = True) -> float:
-    """Return γ: a sum of so many rounded products, in any order, is off by at most γ times that of their sizes.
+    """Return γ: a sum of this many rounded products, in any order, is off by at most γ times the sum of their sizes.
 
-    γ_n = nu/(1 − nu), Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1. A few more terms
-    stand for rounding the factors themselves, and what is done with the sum.
+    γ_n = nu/(1 − nu), Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1. A few extra terms
+    cover the rounding of the factors themselves and of what is done with the sum.
 
     Examples
     --------
@@ -33,10 +33,10 @@ def rounding(terms: int, single: bool = True) -> float:
 
 
 class Scaled:
-    """M ⪰ 0 as S N S with S diagonal and ones on the diagonal of N, in which coordinates of any size count alike.
+    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count alike.
 
-    What single precision loses of xᵀMx is then in proportion to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have never
-    been played, whose variance is large, cost no digits of actions that have no part in them.
+    The error of xᵀMx in single precision is then proportional to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have
+    never been played, whose variance is large, cost no digits of actions that have no component in them.
 
     Parameters
     ----------
@@ -52,32 +52,33 @@ class Scaled:
         self.half /= self.scales
         self.half /= (self.size**2 * self.scales)[:, None]
         square = 2.0 * float(np.vdot(self.half, self.half)) - float(np.vdot(*[np.diagonal(self.half)] * 2))
-        # The norm of N, which |x|ᵀ|N||x| ≤ ‖N‖_F‖x‖² goes by; half of what was rounded is in it twice.
+        # The norm of N, for |x|ᵀ|N||x| ≤ ‖N‖_F‖x‖²; half of the rounding errors are counted twice.
         self.norm = math.sqrt(square)
         self._single = self.scales.astype(np.float32)
 
     def rows(self, rows: Single) -> tuple[Single, Array]:
-        """Return Sx for rows x, up to the size of S, and the squared norms."""
+        """Return Sx for rows x, up to the scale of S, and the squared norms."""
         scaled = rows * self._single
         sizes = square_norms(scaled)
-        # What is too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
+        # Values too small for single precision have a square of 0 there: as good as 1e-6 of the largest one.
         sizes += 1e-12 * float(sizes.max())
         return scaled, sizes
 
 
 class Compression:
-    """M ⪰ 0 as QᵀNQ, for an orthonormal Q of few columns, and how long the rest of a row can be.
+    """M ⪰ 0 as QᵀNQ for an orthonormal Q with few columns, and a bound on the length of the rest of a row.
 
-    With x the rows of `Scaled`, y = Qᵀx and z = x − Qy, ‖x‖_N ≤ ‖Qy‖_N + ‖z‖_N. The first is a product with a small
-    matrix, and the second at most √λ‖z‖ with λ the largest eigenvalue of N among what is orthogonal to Q. Where the
-    rows lie close to the span of Q, that is next to nothing. The bounds stay valid while M loses outer products.
+    With x the rows of `Scaled`, y = Qᵀx and z = x − Qy, ‖x‖_N ≤ ‖Qy‖_N + ‖z‖_N. The first term is a product with a
+    small matrix; the second is at most √λ‖z‖, with λ the largest eigenvalue of N restricted to the complement of Q. If
+    the rows lie close to the span of Q, it is almost nothing. The bounds remain valid while outer products are
+    subtracted from M.
 
     Parameters
     ----------
     half
         The lower half of M (D, D), in Fortran order.
     basis
-        Directions (D, k) that the rows lie close to the span of.
+        Directions (D, k) whose span the rows lie close to.
     """
 
     def __init__(self, half: Array, basis: Array) -> None:
@@ -89,19 +90,19 @@ class Compression:
         self._inner = np.asarray(self.basis.T @ products)
         self._outside = self._largest_outside(products, dim - size)
         self._gamma = rounding(dim)
-        # The rows that wait to be taken off M, in terms of Q.
-        self._held: Array = np.zeros((0, size))
+        # The waiting rows still to be subtracted from M, in terms of Q.
+        self._waiting: Array = np.zeros((0, size))
 
     def _largest_outside(self, products: Array, left: int) -> float:
         """Return a bound on the largest eigenvalue of A = (I − QQᵀ)N(I − QQᵀ), from its trace and its norm.
 
-        ‖A‖ ≤ c + ‖A − c(I − QQᵀ)‖ for every c. With c the mean eigenvalue the last norm, of Frobenius, is small where
-        all are alike. ‖A‖²_F = ‖N‖²_F − 2‖NQ‖²_F + ‖QᵀNQ‖²_F, and the trace of N is D.
+        ‖A‖ ≤ c + ‖A − c(I − QQᵀ)‖ for every c. With c the mean eigenvalue, the last norm (Frobenius) is small if all
+        eigenvalues are similar. ‖A‖²_F = ‖N‖²_F − 2‖NQ‖²_F + ‖QᵀNQ‖²_F, and the trace of N is D.
         """
         if not left:
             return 0.0
         square = self._scaled.norm**2
-        # What cancels leaves errors of the size of rounding.
+        # Cancellation leaves errors on the scale of rounding.
         slack = 1e-12 * square
         rest = square - 2.0 * float(np.vdot(products, products)) + float(np.vdot(self._inner, self._inner)) + slack
         mean = (len(products) - float(np.trace(self._inner))) / left
@@ -111,38 +112,38 @@ class Compression:
         return np.asarray((rows / (self._scaled.size * self._scaled.scales)) @ self.basis)
 
     def lose(self, rows: Array, weight: float) -> None:
-        """Take weight times the rows' outer products off M."""
+        """Subtract weight times the rows' outer products from M."""
         inside = self._inside(rows)
         self._inner -= weight * (inside.T @ inside)
-        self._held = self._held[:0]
+        self._waiting = self._waiting[:0]
 
     def lengths(self, rows: Single, waiting: Array) -> Array:
-        """Return bounds on ‖x‖_M for rows x, less the outer products that are waiting.
+        """Return bounds on ‖x‖_M for rows x, less the waiting outer products.
 
-        The coordinates ŷ that single precision finds are off by δ, ‖δ‖ ≤ √k γ‖x‖, and then
-        ‖x‖_N ≤ ‖Qŷ‖_N + √λ‖z‖ + √Λ‖δ‖ with ‖z‖² ≤ ‖x‖² − ‖ŷ‖² + 2‖x‖‖δ‖, Λ ≤ ‖N‖_F the largest eigenvalue of all.
+        The coordinates ŷ computed in single precision are off by δ, ‖δ‖ ≤ √k γ‖x‖, and then ‖x‖_N ≤ ‖Qŷ‖_N + √λ‖z‖ +
+        √Λ‖δ‖ with ‖z‖² ≤ ‖x‖² − ‖ŷ‖² + 2‖x‖‖δ‖, and Λ ≤ ‖N‖_F the largest eigenvalue of N.
         """
         scaled, sizes = self._scaled.rows(rows)
         gamma, size, norm = self._gamma, self.basis.shape[1], self._scaled.norm
         inside = (scaled @ self._single).astype(np.float64)
         squares = row_dots(inside, inside @ self._inner)
         if len(waiting):
-            if len(self._held) != len(waiting):
-                held = self._held if len(self._held) < len(waiting) else self._held[:0]
-                self._held = np.concatenate([held, self._inside(waiting[len(held) :])])
-            squares -= square_norms(inside @ self._held.T)
-        # What was taken off in turn has left errors of double precision.
+            if len(self._waiting) != len(waiting):
+                kept = self._waiting if len(self._waiting) < len(waiting) else self._waiting[:0]
+                self._waiting = np.concatenate([kept, self._inside(waiting[len(kept) :])])
+            squares -= square_norms(inside @ self._waiting.T)
+        # The repeated subtractions have left errors of double precision.
         squares += (1e-11 * norm) * sizes
         off = math.sqrt(size) * gamma
         left = np.maximum((1.0 + 1.01 * (gamma + 2.0 * off)) * sizes - square_norms(inside), 0.0)
-        found = np.sqrt(np.maximum(squares, 0.0))
-        found += math.sqrt(self._outside) * np.sqrt(left)
-        found += (math.sqrt(norm) * off * (1.0 + gamma)) * np.sqrt(sizes)
-        return np.asarray(self._scaled.size * found)
+        lengths = np.sqrt(np.maximum(squares, 0.0))
+        lengths += math.sqrt(self._outside) * np.sqrt(left)
+        lengths += (math.sqrt(norm) * off * (1.0 + gamma)) * np.sqrt(sizes)
+        return np.asarray(self._scaled.size * lengths)
 
 
 class SingleSquares:
-    """Bounds on xᵀMx for many rows x from one product in single precision, with what that is off.
+    """Bounds on xᵀMx for many rows x from one product in single precision, including its error.
 
     Parameters
     ----------
@@ -152,19 +153,19 @@ class SingleSquares:
 
     def __init__(self, half: Array) -> None:
         self._scaled = scaled = Scaled(half)
-        # With half of the diagonal the lower half L makes N = L + Lᵀ, and xᵀNx = 2 xᵀLx: half the arithmetic.
+        # With half of the diagonal, the lower half L satisfies N = L + Lᵀ, and xᵀNx = 2 xᵀLx: half the arithmetic.
         self._lower = np.asarray(scaled.half, dtype=np.float32, order="F")
         self._lower.flat[:: len(half) + 1] *= 0.5
         # Each product is rounded twice.
         self._gamma = 2.0 * rounding(len(half))
 
     def bounds(self, rows: Single, waiting: Array) -> Array:
-        """Return bounds for rows, less the outer products that are waiting."""
+        """Return bounds for rows, less the waiting outer products."""
         scaled, sizes = self._scaled.rows(rows)
         product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
-        found, terms = row_dots(scaled, product), self._scaled.norm
+        squares, terms = row_dots(scaled, product), self._scaled.norm
         if len(waiting):
-            held = waiting / (self._scaled.size * self._scaled.scales)
-            found -= square_norms(scaled @ held.astype(np.float32).T)
-            terms += float(np.vdot(held, held))
-        return np.asarray(self._scaled.size**2 * (np.maximum(found, 0.0) + (self._gamma * terms) * sizes))
+            scaled_waiting = waiting / (self._scaled.size * self._scaled.scales)
+            squares -= square_norms(scaled @ scaled_waiting.astype(np.float32).T)
+            terms += float(np.vdot(scaled_waiting, scaled_waiting))
+        return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))

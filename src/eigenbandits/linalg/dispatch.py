@@ -1,4 +1,4 @@
-"""The kernels in use: the steps of a round in NumPy, or compiled by numba."""
+"""The kernels in use: the steps of a round, in NumPy or compiled by numba."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from eigenbandits.linalg import native, steps
 
 
 class Kernels:
-    """The steps of a round, as one backend provides them; see `eigenbandits.set_backend`.
+    """The steps of a round as provided by one backend; see `eigenbandits.set_backend`.
 
     Attributes
     ----------
@@ -16,7 +16,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self.backend = "numpy"
-        # In this order: a function that calls another comes before it.
+        # Listed so that a function comes before the functions that it calls.
         self.ambient_best = steps.ambient_best
         self.ambient_bounds = steps.ambient_bounds
         self.ambient_bound = steps.ambient_bound
@@ -33,7 +33,7 @@ class Kernels:
         return tuple(name for name in vars(self) if name != "backend")
 
     def switch(self, backend: str) -> None:
-        """Use the functions of another backend from now on."""
+        """Switch to the functions of another backend."""
         functions = native.compiled(self.names) if backend == "numba" else vars(Kernels())
         vars(self).update(functions, backend=backend)
 

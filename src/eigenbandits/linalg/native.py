@@ -1,10 +1,10 @@
-"""The backend that numba compiles: the functions of `steps` themselves, on primitives written as loops.
+"""The numba backend: the functions of `steps`, compiled together with primitives written as loops.
 
-On small problems, a hundred dimensions and ten actions, most of a round is Python calling NumPy. Compiling removes
-that. Nothing is written twice but the primitives: what SciPy's BLAS and LAPACK do for NumPy's backend, as loops that a
-compiler can build into the step around them.
+On small problems, with a hundred dimensions and ten actions, most of a round is spent in Python calling NumPy.
+Compiling removes that overhead. Only the primitives are written twice: what SciPy's BLAS and LAPACK do for the NumPy
+backend is written here as loops that the compiler can inline into the steps.
 
-Compiling takes half a minute, once on a machine: the native code is kept next to the package, or in the user's cache.
+Compiling takes half a minute, once per machine: the native code is cached next to the package or in the user's cache.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Array = NDArray[np.float64]
 
 @cache
 def compiled(names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
-    """Return these functions of `steps` in native code; a function that calls another comes before it."""
+    """Return these functions of `steps` in native code; a function must come before the functions that it calls."""
     extras.need("fast", "numba", what="The backend 'numba'")
     import numba
 
-    # Sums may be taken in any order, as BLAS does; that is what lets them run on several numbers at once.
+    # Sums may be reordered, as BLAS does; this is what allows vectorization.
     native = numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
     world = vars(steps) | {plain.__name__: native(plain) for plain in _PRIMITIVES}
-    # numba looks for kept code by name, and sees only whether the function's own file has changed: with this in the
-    # name, what was made from other primitives is not taken for it.
+    # numba looks up cached code by name, and notices only changes to the function's own file. With this hash in the
+    # name, code compiled from other primitives is not mistaken for it.
     sources = b"".join(Path(str(module)).read_bytes() for module in (__file__, steps.__file__))
     mark = hashlib.sha256(sources).hexdigest()[:8]
     for name in reversed(names):
@@ -46,7 +46,7 @@ def compiled(names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     return {name: world[name] for name in names}
 
 
-# The functions of `primitives` by the same names, which say more about them.
+# The functions of `primitives` under the same names; the docstrings there say more.
 
 
 def dot(x: Array, y: Array) -> float:
@@ -76,7 +76,7 @@ def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
     """Return xᵀMx for each row x, and no products."""
     count, dim = rows.shape
     squares = np.zeros(count)
-    # From the lower half alone; two rows of each matrix at a time, for half as much reading of the other.
+    # From the lower half alone; two rows of each matrix at a time, which halves the reading of the other matrix.
     for i in range(0, dim, 2):
         n = min(i + 1, dim - 1)
         for k in range(0, count, 2):

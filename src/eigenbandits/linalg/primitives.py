@@ -1,4 +1,4 @@
-"""Products, norms and small positive definite systems: what NumPy, BLAS and LAPACK do in one call each."""
+"""Products, norms and small positive definite systems: operations that take NumPy, BLAS or LAPACK one call each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy.linalg import blas, lapack
 
 Array = NDArray[np.float64]
 
-# xᵀy of two vectors as a float: in every round, and at a fifth of what NumPy's operator costs on short vectors.
+# xᵀy of two vectors as a float: used in every round, at a fifth of the cost of NumPy's operator on short vectors.
 dot = blas.ddot
 # y + a x, in place in y.
 axpy = blas.daxpy
-# Stands for a matrix that does not exist, where a function takes one.
+# Stands for a missing matrix in functions that take one.
 NOTHING: Array = np.zeros((0, 0))
 
 
@@ -25,9 +25,9 @@ def add_diagonal(matrix: Array, value: float) -> None:
 
 
 def project(vectors: NDArray[np.floating[Any]], columns: Array) -> Array:
-    """Return vectors @ columns in float64; vectors in float32 are read as they are, in one pass, not copied first."""
+    """Return vectors @ columns in float64; float32 vectors are read directly, in one pass, without a copy."""
     if vectors.dtype == np.float32:
-        # Scaled, since what a column holds may be out of the reach of single precision.
+        # Scaled, since values in a column may be out of the range of single precision.
         scale = float(np.abs(columns).max()) or 1.0
         return (vectors @ (columns / scale).astype(np.float32)).astype(np.float64) * scale
     return np.asarray(vectors @ columns)
@@ -39,13 +39,13 @@ def row_dots(first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 
 
 def take_roots(squares: Array) -> None:
-    """Take the square root of each number in place; of what rounding has put below 0, that of 0."""
+    """Take the square root of each number in place; numbers that rounding has made negative count as 0."""
     np.maximum(squares, 0.0, out=squares)
     np.sqrt(squares, out=squares)
 
 
 def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], Array, float]:
-    """Return rows in single precision, their squared norms, and a scale, 1 unless these would be lost there.
+    """Return rows in single precision, their squared norms, and a scale, which is 1 unless precision would be lost.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def to_single(rows: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], Arr
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32, copy=False)
         squares = square_norms(single)
-    # Then the largest number lies within 1e-15 and 1e15, even if it is one of a million like it.
+    # Within these limits, the largest number is between 1e-15 and 1e15, even if it is one of a million similar ones.
     if 1e-24 < float(squares.max()) < 1e30 or not rows.any():
         return single, squares, 1.0
     largest = max(float(rows.max()), -float(rows.min()))
@@ -82,13 +82,13 @@ def times_plus(matrix: Array, vector: Array, weight: float, other: Array, share:
 
 
 def add_outer(matrix: Array, rows: Array, columns: Array, weight: float = 1.0) -> None:
-    """Add weight · rows columnsᵀ to a C-ordered matrix in place, with no temporary of its size."""
+    """Add weight · rows columnsᵀ to a C-ordered matrix in place, without a temporary matrix."""
     assert matrix.flags.c_contiguous, "BLAS would change a copy"
     blas.dger(weight, columns, rows, a=matrix.T, overwrite_a=1)
 
 
 def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
-    """Return xᵀMx for each row x, and the products Mx of a symmetric M, or none where they were not needed for it."""
+    """Return xᵀMx for each row x, and the products Mx of a symmetric M, or an empty array if they were not computed."""
     products = rows @ matrix
     return row_dots(rows, products), products
 
@@ -96,8 +96,8 @@ def quadratic(rows: Array, matrix: Array) -> tuple[Array, Array]:
 def inverse(half: Array, floor: float, vector: Array) -> tuple[Array, Array, float]:
     """Return (lower half of A⁻¹, A⁻¹v, log det A) for a positive definite A given by its lower half.
 
-    If rounding has spoiled a matrix whose eigenvalues are known to be at least `floor`, they are raised to it. A⁻¹v
-    comes from the factors, which keep digits that A⁻¹ written out has lost.
+    If rounding has made the matrix numerically indefinite, its eigenvalues, known to be at least `floor`, are raised to
+    it. A⁻¹v is computed from the factors, which keep digits that an explicit A⁻¹ has lost.
     """
     factor = _cholesky(half, floor)
     if factor is not None:
@@ -126,7 +126,7 @@ def whitening(matrix: Array, floor: float) -> tuple[Array, float]:
 
 
 def _cholesky(half: Array, floor: float) -> Array | None:
-    """Return the lower factor, or None if rounding has spoiled it: no pivot of A ⪰ floor·I is below `floor`."""
+    """Return the lower Cholesky factor, or None if rounding broke it: for A ⪰ floor·I no pivot is below `floor`."""
     factor: Array
     factor, info = lapack.dpotrf(half, lower=1, clean=1)
     return factor if info == 0 and min(factor.diagonal().tolist()) ** 2 >= (1.0 - 1e-6) * floor else None

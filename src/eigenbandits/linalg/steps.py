@@ -1,8 +1,8 @@
-"""What runs in every round, a function for each step, in NumPy.
+"""The steps of every round, one function each, in NumPy.
 
-Each calls NumPy and the primitives next to it, keeps nothing and knows no objects, so that a compiler can take it as a
-whole: on small problems the time goes into calling forty functions, not into what they do. Call them through
-`linalg.kernels`, which holds those of the backend in use.
+Each function calls NumPy and the primitives next to it, keeps no state and uses no objects, so that a compiler can
+compile it as a whole: on small problems, the time goes into calling forty functions, not into the work they do. Call
+them through `linalg.kernels`, which holds those of the backend in use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) -> tuple[int, Array, Array, Array]:
-    """Return which row x has the highest xᵀθ̂ + Ω‖x‖_{Z⁻¹}, this and xᵀθ̂ for all rows, and Z⁻¹x of the best."""
+    """Return the row x with the highest xᵀθ̂ + Ω‖x‖_{Z⁻¹}, this and xᵀθ̂ for all rows, and Z⁻¹x of the best row."""
     squares, products = quadratic(actions, inverse)
     uppers, estimates = ambient_bounds(actions, squares, center, omega)
     index = int(uppers.argmax())
@@ -48,7 +48,7 @@ def ambient_step(
 ) -> tuple[float, bool, Array]:
     """Return xᵀZ⁻¹x, whether that is lost in rounding (below `least`·‖x‖²), and θ̂ after the reward of x.
 
-    By the Sherman–Morrison formula; Z⁻¹ is changed in place, unless it is empty.
+    Uses the Sherman–Morrison formula; Z⁻¹ is changed in place, unless it is empty.
     """
     gain = dot(action, solved)
     if gain < least * dot(action, action):
@@ -57,7 +57,7 @@ def ambient_step(
     if inverse.size:
         add_outer(inverse, solved, solved, -weight)
     surprise = reward - dot(action, center)
-    # A new array, not an update in place: decisions made earlier may still refer to the old one.
+    # A new array, not an update in place: earlier decisions may still refer to the old one.
     return gain, False, axpy(solved, center.copy(), a=surprise * weight)
 
 
@@ -103,7 +103,7 @@ def projected_step(
     cross: Array,
     cross_gram: Array,
 ) -> None:
-    """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and N += zyᵀ where it couples."""
+    """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and N += zyᵀ if `couples`."""
     z = action @ reading
     add_outer(gram, z, z)
     axpy(z, moment, a=reward)
@@ -116,7 +116,7 @@ def projected_step(
 
 
 def remainder(action: Array, z: Array, directions: Array | None, offset: Array | None) -> Array:
-    """Return y: what the coordinates z leave out of an action, or all of it where no directions are given."""
+    """Return y, the part of an action that the coordinates z leave out, or the whole action without directions."""
     if directions is None:
         return action
     dim, rank = directions.shape
@@ -125,9 +125,9 @@ def remainder(action: Array, z: Array, directions: Array | None, offset: Array |
 
 
 def ambient_bounds(actions: Array, squares: Array, center: Array, omega: float) -> tuple[Array, Array]:
-    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given the squares of the norms, which it uses up."""
+    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given the squared norms, whose array is overwritten."""
     estimates = actions @ center
-    # In place: on few actions, making an array costs more than filling it.
+    # In place: with few actions, allocating an array costs more than filling it.
     take_roots(squares)
     squares *= omega
     squares += estimates

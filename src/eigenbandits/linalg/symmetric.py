@@ -1,4 +1,4 @@
-"""Symmetric matrices that grow row by row, in place, through BLAS."""
+"""Symmetric matrices that are updated row by row, in place, through BLAS."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
 
 Array = NDArray[np.float64]
 
-# Rows of a matrix that are mirrored at a time, and where the lower half of so many is.
+# Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
 MIRRORED = 128
 _LOWER = np.tri(MIRRORED, dtype=bool)
 # Dimensions from which a matrix does not fit in the cache (half a megabyte), so that reading less of it helps.
 LARGE = 256
-# Rows that wait for such a matrix.
+# Number of waiting rows for such a matrix.
 BLOCK = 32
 
-# SciPy's wrappers take these matrices without a copy only in Fortran order; the lower half is the one that counts.
+# SciPy's wrappers accept these matrices without a copy only in Fortran order; only the lower half is used.
 
 
 class SymmetricSum(Component):
     """A symmetric matrix that grows (or shrinks) by x xᵀ, row by row: scale·I ± Σ x xᵀ.
 
-    Rows wait in a block and enter by one rank-k update, which reads and writes the matrix once instead of k times;
-    products take the waiting rows into account, so that the block is never seen from outside, and change nothing. A
-    matrix that fits in the cache is kept up to date in both halves instead, for which the products are quicker. One
-    that differs from a multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
+    Rows wait in a block and are added by one rank-k update, which reads and writes the matrix once instead of k times.
+    Products take the waiting rows into account, so that the block is invisible from outside, and change nothing. A
+    matrix that fits in the cache is instead kept up to date in both halves, which makes products faster. A matrix that
+    differs from a multiple of I by few rows may stay *thin*, scale·I + Σ p pᵀ ± Σ x xᵀ, until its block is full.
 
-    While the first block fills, the matrix is *blank*: products leave it out, and its memory is claimed a few columns
-    per row. The first write to new memory takes far longer than later ones, more than a hundred milliseconds for 4,096
+    While the first block fills, the matrix is *blank*: products skip it, and its memory is touched a few columns per
+    row. The first write to new memory takes far longer than later ones, more than a hundred milliseconds for 4,096
     dimensions, and no single round should pay for all of it.
 
     Parameters
     ----------
     sign
-        1.0 adds the rows' outer products, −1.0 takes them off.
+        1.0 adds the rows' outer products, −1.0 subtracts them.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class SymmetricSum(Component):
         self.half: Array = np.zeros((0, 0), order="F")
         self.waiting: Array = np.zeros((0, 0))
         self.fill = 0
-        # Whether no row has entered the matrix yet, which is 0; and how many rows wait after the first block.
+        # Whether the matrix is still 0 because no row has been added to it; and the size of the blocks after the first.
         self.blank = False
         self.block = 0
-        # The matrix in single precision, for `most`, made when asked for and dropped when it changes.
+        # The matrix in single precision, for `most`: made on demand and dropped when the matrix changes.
         self._single: SingleSquares | None = None
-        # The matrix in few directions, made by `compress` and dropped when it may have grown.
+        # The matrix in few directions, made by `compress` and dropped when the matrix may have grown.
         self.compression: Compression | None = None
 
     @property
@@ -84,10 +84,10 @@ class SymmetricSum(Component):
         self._single = self.compression = None
 
     def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
-        """Set up scale · I for `dim` dimensions, with room for `block` waiting rows, or `first` the first time."""
+        """Set up scale · I in `dim` dimensions, with room for `block` waiting rows, or `first` in the first block."""
         self.half = np.zeros((dim, dim), order="F")
         if scale:
-            # By indices: NumPy's own way to fill a diagonal walks through all of a matrix in this order.
+            # By indices: NumPy's fill_diagonal would walk through the whole matrix in this memory order.
             places = np.arange(dim)
             self.half[places, places] = scale
         self.waiting = np.zeros((max(block, first) if block else 0, dim))
@@ -96,7 +96,7 @@ class SymmetricSum(Component):
         self._single = self.compression = None
 
     def reset(self, half: Array) -> None:
-        """Replace the matrix by one given by its lower half, in Fortran order, which is not copied."""
+        """Replace the matrix with one given by its lower half, in Fortran order, which is not copied."""
         if self.thin:
             self.thin, self.plus = False, np.zeros((0, 0))
             self.waiting = np.zeros((block_for(len(half)), len(half)))
@@ -107,7 +107,7 @@ class SymmetricSum(Component):
         self._single = self.compression = None
 
     def reset_thin(self, scale: float, plus: Array, rows: Array, room: int) -> None:
-        """Replace the matrix by scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more of the latter."""
+        """Replace the matrix with scale·I + Σ p pᵀ ± Σ x xᵀ, given the rows p and x, with room for more rows x."""
         self.thin, self.scale, self.plus, self.blank = True, scale, plus, False
         self.half = np.zeros((0, 0), order="F")
         self.waiting = np.zeros((len(rows) + room, plus.shape[1]))
@@ -116,19 +116,19 @@ class SymmetricSum(Component):
         self._single = self.compression = None
 
     def _claim(self, count: int) -> None:
-        """Write zeros to as large a part of a blank matrix as `count` rows are of its first block."""
+        """Write zeros to the share of a blank matrix that `count` rows are of its first block."""
         dim, room = len(self.half), len(self.waiting)
         start, stop = dim * self.fill // room, dim * (self.fill + count) // room
         self.half[start:, start:stop] = 0.0
 
     def _end_first_block(self) -> None:
-        """Let as many rows wait as `start` was asked for, from now on."""
+        """Switch to the block size that `start` was given."""
         self.blank = False
         if len(self.waiting) != self.block:
             self.waiting = np.zeros((self.block, self.waiting.shape[1]))
 
     def _thicken(self) -> None:
-        """Write a thin matrix out."""
+        """Write a thin matrix out in full."""
         rows, dim = self.waiting[: self.fill], self.plus.shape[1]
         half = np.asfortranarray(self.plus.T @ self.plus)
         half.flat[:: dim + 1] += self.scale
@@ -137,9 +137,9 @@ class SymmetricSum(Component):
         self.reset(half)
 
     def lend(self) -> Array:
-        """Lend the matrix, both halves; empty where rows wait.
+        """Lend the matrix, both halves; return an empty one if rows may wait.
 
-        It still belongs to this sum: a borrower that writes to it calls `changed`, and nobody keeps it.
+        It still belongs to this sum: a borrower that writes to it calls `changed`, and no borrower keeps it.
         """
         return NOTHING if self.waiting.shape[0] else self.half.T
 
@@ -148,7 +148,7 @@ class SymmetricSum(Component):
         self._single = self.compression = None
 
     def add(self, row: Array, weight: float = 1.0) -> None:
-        """Add the outer product of one row, times a weight above 0."""
+        """Add the outer product of one row, times a positive weight."""
         room = self.waiting.shape[0]
         if not room:
             add_outer(self.lend(), row, row, self.sign * weight)
@@ -169,7 +169,7 @@ class SymmetricSum(Component):
         """Add the outer products of many rows."""
         count = rows.shape[0]
         if self.fill + count > len(self.waiting):
-            # Which may leave room for fewer.
+            # This may leave less room.
             self.flush()
         if count > len(self.waiting):
             self._add_block(rows, self.sign)
@@ -180,12 +180,12 @@ class SymmetricSum(Component):
         self.fill += count
 
     def adjust(self, rows: Array, weight: float) -> None:
-        """Add weight times the sum of the rows' outer products at once, whatever the sign of the sum."""
+        """Add weight times the sum of the rows' outer products at once, whatever the sign of this sum."""
         self.flush()
         self._add_block(rows, weight)
 
     def _add_block(self, rows: Array, weight: float) -> None:
-        # rows.T of a C-ordered block is Fortran-ordered: BLAS reads it as it lies.
+        # rows.T of a C-ordered block is Fortran-ordered, so BLAS reads it without a copy.
         columns = np.asarray(rows, dtype=np.float64, order="C").T
         self.half = blas.dsyrk(weight, columns, beta=1.0, c=self.half, lower=1, overwrite_c=1)
         self._single = None
@@ -197,7 +197,7 @@ class SymmetricSum(Component):
             self.half = _mirrored(self.half)
 
     def fade(self, factor: float) -> None:
-        """Multiply all that was added so far by a factor."""
+        """Multiply everything added so far by a factor."""
         self.flush()
         self.half *= factor
         self._single = self.compression = None
@@ -214,7 +214,7 @@ class SymmetricSum(Component):
         return self.half
 
     def copied(self) -> Array:
-        """Return the lower half, the waiting rows included, as a new matrix; they go on waiting."""
+        """Return the lower half, including the waiting rows, as a new matrix; the rows keep waiting."""
         matrix = self.half.copy(order="F")
         if self.fill:
             columns = self.waiting[: self.fill].T
@@ -254,38 +254,39 @@ class SymmetricSum(Component):
         return result
 
     def times_rows(self, rows: Array) -> Array:
-        """Return rows times the matrix: the products with each row, one after the other in memory."""
+        """Return rows times the matrix, as a C-ordered array of one product per row."""
         if self.thin:
-            held = self.waiting[: self.fill]
-            return np.asarray(self.scale * rows + (rows @ self.plus.T) @ self.plus + self.sign * (rows @ held.T) @ held)
+            waiting = self.waiting[: self.fill]
+            dense = self.scale * rows + (rows @ self.plus.T) @ self.plus
+            return np.asarray(dense + self.sign * (rows @ waiting.T) @ waiting)
         if not self.waiting.shape[0]:
             return np.asarray(rows @ self.half)
         return self.times_columns(rows.T).T
 
     def compress(self, basis: Array) -> None:
-        """Look at the matrix in few directions from now on; nothing is done where it is not written out in one half."""
+        """Compress the matrix to a few directions from now on; do nothing unless it is stored as one full half."""
         if not self.thin and not self.blank and len(self.waiting):
             self.compression = Compression(self.half, basis)
 
     def lengths(self, rows: NDArray[np.float32]) -> Array:
-        """Return bounds on √(xᵀMx) for rows, by the compression there is."""
+        """Return bounds on √(xᵀMx) for rows, from the existing compression."""
         assert self.compression is not None
         return self.compression.lengths(rows, self.waiting[: self.fill])
 
     def most(self, rows: NDArray[np.float32], sizes: Array) -> Array:
-        """Return bounds on xᵀMx for rows with these squared norms, from single precision; rows may only be taken off.
+        """Return bounds on xᵀMx for rows with these squared norms, in single precision; only if rows are subtracted.
 
-        Those of a thin matrix are off by some roundings of its trace times ‖x‖².
+        The bounds of a thin matrix exceed the exact values by a few roundings of its trace times ‖x‖².
         """
-        held = self.waiting[: self.fill]
+        waiting = self.waiting[: self.fill]
         if self.thin:
             result = self.scale * sizes + square_norms(rows @ self.plus.T.astype(np.float32))
-            result -= square_norms(rows @ held.T.astype(np.float32))
-            terms = self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(held, held))
+            result -= square_norms(rows @ waiting.T.astype(np.float32))
+            terms = self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(waiting, waiting))
             return np.maximum(result, 0.0) + (2.0 * rounding(rows.shape[1]) * terms) * sizes
         if self._single is None:
             self._single = SingleSquares(self.half)
-        return self._single.bounds(rows, held)
+        return self._single.bounds(rows, waiting)
 
     def trace(self) -> float:
         """Return the sum of the diagonal."""
@@ -302,14 +303,14 @@ class SymmetricSum(Component):
 
 
 def _mirrored(half: Array) -> Array:
-    """Return a matrix in Fortran order whose upper half repeats its lower one."""
+    """Return a matrix in Fortran order whose upper half mirrors its lower half."""
     matrix = half.copy(order="F")
     mirror(matrix)
     return matrix
 
 
 def mirror(matrix: NDArray[np.floating[Any]]) -> None:
-    """Let the upper half of a matrix repeat its lower one, block by block, so that both stay in the cache.
+    """Copy the lower half of a matrix to its upper half, block by block, so that both stay in the cache.
 
     Examples
     --------
@@ -326,5 +327,5 @@ def mirror(matrix: NDArray[np.floating[Any]]) -> None:
 
 
 def block_for(dim: int) -> int:
-    """Return how many rows should wait: none where the matrix fits in the cache, since waiting would only cost."""
+    """Return how many rows should wait: none if the matrix fits in the cache, since waiting would only cost time."""
     return BLOCK if dim >= LARGE else 0

@@ -1,4 +1,4 @@
-"""The loop that every algorithm shares: what it reads, decides, learns, saves and reports."""
+"""The loop that every algorithm shares: reading input, deciding, learning, saving and reporting."""
 
 from eigenbandits.policy.base import Policy
 from eigenbandits.policy.decision import Decision

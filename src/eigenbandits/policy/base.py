@@ -26,7 +26,7 @@ from eigenbandits.translation import Encoder
 
 
 class Policy(Chooser):
-    """A subspace, a belief and a rule, which together choose and learn.
+    """A subspace, a belief and a rule that together choose and learn.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Policy(Chooser):
         Seed of the policy's own randomness.
     dtype
         "float32" reads decision sets in single precision, at half the memory traffic; sums, factors and radii stay in
-        double precision, as rounding there would add up over rounds.
+        double precision, since rounding errors there would accumulate.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Policy(Chooser):
     _state_names: ClassVar[tuple[str, ...]] = (
         *("dim", "round", "centering", "scoring", "subspace", "belief", "rule", "rng", "encoder"),
     )
-    # What a policy that does not take them as arguments goes by.
+    # Defaults for policies that do not take these as arguments.
     center: str = "none"
     dtype: str = "float64"
     prior: Prior | None = None
@@ -112,7 +112,7 @@ class Policy(Chooser):
 
     @linalg.one_thread
     def observe(self, vectors: ArrayLike) -> None:
-        """Sharpen the subspace with vectors (n, d) that have no reward: a catalogue, yesterday's traffic."""
+        """Improve the subspace with vectors (n, d) that have no reward, such as a catalogue or yesterday's traffic."""
         array = self._read(vectors, what="vectors")
         if self.dim is None:
             self._start(array)
@@ -122,7 +122,7 @@ class Policy(Chooser):
     def learn(self, action: Decision | ListDecision | ArrayLike, reward: Any, *, score: float | None = None) -> None:
         """Learn the reward of a decision, or of an action vector (d,) and its score; the order does not matter.
 
-        Of a list: the reward of each item, or the position of the only click, the first being 0, or None for no click.
+        For a list: the reward of each item, or the position of the only click, counting from 0, or None for no click.
         """
         if isinstance(action, ListDecision):
             self.learn_many([action], [reward])
@@ -149,7 +149,7 @@ class Policy(Chooser):
         *,
         scores: ArrayLike | None = None,
     ) -> None:
-        """Learn from a batch: n decisions, n lists, or (n, d) action vectors and their scores, and n rewards."""
+        """Learn from a batch: n decisions, n lists, or (n, d) action vectors and their scores, each with a reward."""
         actions, rewards = lists.flat(actions, rewards)
         if lists.are(actions, Decision):
             values = inputs.as_rewards(rewards, len(actions))
@@ -167,18 +167,18 @@ class Policy(Chooser):
             raise
 
     def merge(self, others: Iterable[Policy], base: Policy | None = None) -> None:
-        """Add what other replicas of this policy have seen and learned, as if one process had.
+        """Add what other replicas of this policy have seen and learned, as if a single process had.
 
-        Sums and counts add up exactly, and everything else follows from them: the subspace is found and the posterior
-        recomputed. Sketches and streaming subspaces are joined within their own error. Decisions that are still waiting
-        for their rewards belong to the replica that made them. Refused replicas leave this policy as it was.
+        Sums and counts add up exactly, and everything else follows from them: the subspace and the posterior are
+        recomputed. Sketches and streaming subspaces are merged within their own error. Pending decisions belong to the
+        replica that made them. If a replica is refused, this policy is unchanged.
 
         Parameters
         ----------
         others
             Policies made with the same arguments, except for the seed.
         base
-            The snapshot that this policy and the others started from, if they did: what it knows is counted once.
+            The snapshot that this policy and the others started from, if any; what it knows is counted once.
         """
         merge(self, list(others), base)
 
@@ -190,23 +190,23 @@ class Policy(Chooser):
         old_scores: ArrayLike | None = None,
         new_scores: ArrayLike | None = None,
     ) -> Translation:
-        """Carry over what was learned to the vectors of another encoder, through items that both have embedded.
+        """Carry over what was learned to the vectors of another encoder, using items that both have embedded.
 
-        From then on the policy expects the new vectors. Decisions made before are refused by `learn`, and so are
-        vectors that are recognized as the old encoder's; see `Translation.guarded`. Refused input changes nothing.
+        From then on the policy expects the new vectors. It refuses to learn from decisions made before, and refuses
+        vectors that it recognizes as the old encoder's; see `Translation.guarded`. Invalid input changes nothing.
 
         Parameters
         ----------
         old_vectors, new_vectors
             The same items (n, d) and (n, d′), row by row, in the form that `choose` takes: ideally thousands, and
-            typical of what is offered.
+            typical of the actions offered.
         old_scores, new_scores
-            The scores of these items with either encoder, where the policy is given scores.
+            The scores of these items with either encoder, if the policy is given scores.
 
         Returns
         -------
         Translation
-            How the map was found, and what is estimated to be lost.
+            How the map was fitted, and an estimate of what is lost.
 
         Examples
         --------
@@ -216,28 +216,28 @@ class Policy(Chooser):
         >>> policy = eb.EigenUCB(seed=0)
         >>> policy.learn_many(items, items @ theta)
         >>> turned = items @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
-        >>> done = policy.translate(items, turned)
-        >>> round(done.loss, 6), policy.choose(turned[:9]).index == (items[:9] @ theta).argmax()
+        >>> translation = policy.translate(items, turned)
+        >>> round(translation.loss, 6), policy.choose(turned[:9]).index == (items[:9] @ theta).argmax()
         (0.0, np.True_)
         """
         if set(self._state_names) != set(Policy._state_names):
             raise ValueError(
-                f"a {type(self).__name__} policy cannot be translated; translate the one that it is made of."
+                f"a {type(self).__name__} policy cannot be translated; translate the policy that it wraps."
             )
         return translate(self, old_vectors, new_vectors, old_scores, new_scores)
 
     def diagnostics(self) -> Diagnostics:
         """Return what the policy knows about itself: rank, spectrum, noise, warnings, and a summary in sentences.
 
-        Looking changes nothing.
+        The call changes nothing.
         """
-        found: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim}
+        report: dict[str, Any] = {"policy": repr(self), "rounds": self.round, "dim": self.dim}
         if self.dim is not None:
-            found |= self.subspace.diagnostics() | self.belief.diagnostics(self.subspace.current())
-        return Diagnostics.gather(found | {"center": self.centering.kind})
+            report |= self.subspace.diagnostics() | self.belief.diagnostics(self.subspace.current())
+        return Diagnostics.gather(report | {"center": self.centering.kind})
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; `eigenbandits.load` goes on bit for bit."""
+        """Write the policy to a file, atomically; `eigenbandits.load` continues it bit for bit."""
         files.save(self, path)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# The fewest pairs that a map can be fitted to and checked on; a good one takes more pairs than there are dimensions.
+# The fewest pairs that a map can be fitted to and checked on; a good map takes more pairs than there are dimensions.
 FEWEST = 2 * KEPT_OUT
 
 
 @dataclass(frozen=True)
 class Translation:
-    """What `Policy.translate` did, measured on the fifth of the pairs held out of the fit.
+    """What `Policy.translate` did, measured on the fifth of the pairs that was held out of the fit.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Translation:
     residual
         The share of the new vectors' variance that the old ones do not explain.
     loss
-        The share of the variance of the policy's estimates that is lost: 1 − r², with r the correlation of the
-        estimates before and after for the same items.
+        The share of the variance of the policy's estimates that is lost: 1 − r², where r is the correlation between the
+        estimates for the same items before and after.
     guarded
-        Whether vectors of the old encoder are recognized and refused from now on. Those of another length always are;
-        those of the same length only if the encoders' means or variances differ enough.
+        Whether vectors of the old encoder are recognized and refused from now on. Vectors of a different length always
+        are; vectors of the same length only if the encoders' means or variances differ enough.
     """
 
     old_dim: int
@@ -54,26 +54,26 @@ class Translation:
 
     @property
     def summary(self) -> list[str]:
-        """The same in sentences."""
-        found = [
+        """The same information in sentences."""
+        sentences = [
             f"The belief was carried over from {self.old_dim} to {self.new_dim} dimensions by {self.method}, through "
             f"{self.pairs:,} items that both encoders have embedded.",
             f"The old vectors explain {1.0 - self.residual:.0%} of the new ones' variance; the estimates keep "
             f"{1.0 - self.loss:.0%} of their variance.",
         ]
         if not self.guarded:
-            found.append(
+            sentences.append(
                 "Vectors of the two encoders have the same length and similar distributions: a mix-up would not be "
                 "noticed."
             )
         if self.pairs < 2 * max(self.old_dim, self.new_dim):
-            found.append("These are few items for so many dimensions; more items would lose less.")
-        return found
+            sentences.append("These are few items for so many dimensions; more items would lose less.")
+        return sentences
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Items, or some of them, as embedded by one encoder."""
+    """Items as embedded by one encoder."""
 
     vectors: Array
     scores: Array | None
@@ -94,28 +94,28 @@ def translate(
     _refuse(policy)
     work, before = copy_of(policy), copy_of(policy)
     kept = np.zeros(len(old.vectors), dtype=bool)
-    # Which pairs are held out depends on their number alone, so that the policy's own generator does not advance.
+    # The held-out pairs depend only on the number of pairs, so that the policy's own generator does not advance.
     order = np.random.default_rng(len(kept)).permutation(len(kept))
     kept[order[: len(kept) // KEPT_OUT]] = True
     (old_fit, old_kept), (new_fit, new_kept) = ((one.take(~kept), one.take(kept)) for one in (old, new))
     vectors = (old_fit.vectors, old_kept.vectors), (new_fit.vectors, new_kept.vectors)
-    found = fit_map(*vectors, centered=policy.centering.kind != "none")
+    mapping = fit_map(*vectors, centered=policy.centering.kind != "none")
     _lay_out(work, new, old)
-    change = _row_map(before, work, found, (old_fit, old_kept), (new_fit, new_kept))
+    change = _row_map(before, work, mapping, (old_fit, old_kept), (new_fit, new_kept))
     work.belief.translate(change, np.random.default_rng(len(kept)))
     if not before.subspace.ready:
         before.subspace.observe_all(old.vectors, before.centering.center_of(old.vectors))
     before.belief.follow(before.subspace.frame())
-    rows = _lifted(work, new_fit, found.new_mean), _lifted(work, new_kept, found.new_mean)
-    values = _values(before, old_fit, found.old_mean), _values(before, old_kept, found.old_mean)
+    rows = _lifted(work, new_fit, mapping.new_mean), _lifted(work, new_kept, mapping.new_mean)
+    values = _values(before, old_fit, mapping.old_mean), _values(before, old_kept, mapping.old_mean)
     work.belief.expect(fit_values(rows, values))
     work.belief.follow(work.subspace.frame())
     work.encoder.change(work.round, *vectors)
-    loss = _loss(values[1], _values(work, new_kept, found.new_mean))
+    loss = _loss(values[1], _values(work, new_kept, mapping.new_mean))
     policy.restore(work.state())
     assert before.dim is not None and work.dim is not None
     guarded = before.dim != work.dim or work.encoder.bound is not None
-    return Translation(before.dim, work.dim, len(kept), found.method, found.residual, loss, guarded)
+    return Translation(before.dim, work.dim, len(kept), mapping.method, mapping.residual, loss, guarded)
 
 
 def _read(
@@ -151,18 +151,18 @@ def _read(
 
 
 def _refuse(policy: Policy) -> None:
-    """Raise an error if the belief does not say how its state is carried over."""
+    """Raise an error if the belief does not define how its state is carried over."""
     belief = policy.belief
     owner = next(kind for kind in type(belief).__mro__ if "translate" in vars(kind))
     if owner is not Belief and not set(belief._state_names) <= set(getattr(owner, "_state_names", ())):
         raise ValueError(
-            f"a belief of type {type(belief).__name__} does not say how its state is carried over; "
+            f"a belief of type {type(belief).__name__} does not define how its state is carried over; "
             "give it a method translate()."
         )
 
 
 def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
-    """Start everything but the belief for the new vectors, and show them to the subspace."""
+    """Start everything but the belief afresh for the new vectors, and let the subspace observe them."""
     around_mean = work.centering.around_mean
     work.centering = Centering(work.centering.kind)
     work.centering.start(new.vectors, work.belief.intercept)
@@ -171,7 +171,7 @@ def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
     work.subspace.observe_all(new.vectors, work.centering.center_of(new.vectors))
     work.dim = new.vectors.shape[1]
     if new.scores is not None and old.scores is not None:
-        # In the units of the old scores: the same mean, and the same spread in sizes of an action.
+        # In the units of the old scores: the same mean, and the same spread relative to the size of an action.
         scoring, size = work.scoring, work.belief.intercept or size_of(new.vectors)
         spreads = [float(one.std()) or 1.0 for one in (old.scores, new.scores)]
         made = Scoring(scoring.prior)
@@ -183,7 +183,7 @@ def _lay_out(work: Policy, new: _Pairs, old: _Pairs) -> None:
 
 
 def _lifted(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
-    """Return pairs as the belief sees them; if each set has its own center, minus their common mean."""
+    """Return pairs as the belief sees them; if each set has its own center, their common mean is subtracted."""
     centering = policy.centering
     if centering.by_set:
         rows = centering.lift_around(pairs.vectors, np.broadcast_to(mean, pairs.vectors.shape))
@@ -195,12 +195,12 @@ def _lifted(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
 
 
 def _row_map(
-    before: Policy, work: Policy, found: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
+    before: Policy, work: Policy, mapping: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
 ) -> RowMap:
-    """Return the map of lifted rows that follows from that of vectors, and its residual on the held-out pairs."""
-    dim, width = found.matrix.shape
+    """Return the map of lifted rows that follows from the map of vectors, and its residual on the held-out pairs."""
+    dim, width = mapping.matrix.shape
     matrix = np.zeros((before.lifted_dim, work.lifted_dim))
-    matrix[:dim, :width] = found.matrix
+    matrix[:dim, :width] = mapping.matrix
     kappa, new_kappa = before.centering.intercept, work.centering.intercept
     if kappa:
         matrix[dim, width] = new_kappa / kappa
@@ -210,24 +210,30 @@ def _row_map(
                 zero if one.centering.reference is None else one.centering.reference
                 for one, zero in zip((before, work), zeros, strict=True)
             )
-            matrix[dim, :width] = (found.new_mean - ours - (found.old_mean - theirs) @ found.matrix) / kappa
+            matrix[dim, :width] = (mapping.new_mean - ours - (mapping.old_mean - theirs) @ mapping.matrix) / kappa
     if old[0].scores is not None:
-        columns = [_lifted(policy, pairs, mean)[:, -1] for policy, pairs, mean in _both(before, work, found, old, new)]
+        columns = [
+            _lifted(policy, pairs, mean)[:, -1] for policy, pairs, mean in _both(before, work, mapping, old, new)
+        ]
         first, second = (column - column.mean() for column in columns)
         square = float(first @ first)
         matrix[-1, -1] = float(first @ second) / square if square > 0.0 else 1.0
-    kept_old, kept_new = _lifted(before, old[1], found.old_mean), _lifted(work, new[1], found.new_mean)
-    away = kept_new - kept_old @ matrix
+    kept_old, kept_new = _lifted(before, old[1], mapping.old_mean), _lifted(work, new[1], mapping.new_mean)
+    residuals = kept_new - kept_old @ matrix
     longest = float(np.sqrt(np.square(kept_new).sum(axis=1).max()))
     return RowMap(
-        matrix, away.T @ away / len(away), longest, new_kappa, work.scoring.size if work.scoring.used else 0.0
+        matrix,
+        residuals.T @ residuals / len(residuals),
+        longest,
+        new_kappa,
+        work.scoring.size if work.scoring.used else 0.0,
     )
 
 
 def _both(
-    before: Policy, work: Policy, found: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
+    before: Policy, work: Policy, mapping: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
 ) -> list[tuple[Policy, _Pairs, Array]]:
-    return [(before, old[0], found.old_mean), (work, new[0], found.new_mean)]
+    return [(before, old[0], mapping.old_mean), (work, new[0], mapping.new_mean)]
 
 
 def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
@@ -237,8 +243,8 @@ def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:
 def _loss(before: Array, after: Array) -> float:
     """Return 1 − r² for the correlation r of two vectors; if the first is constant, nothing is lost."""
     first, second = before - before.mean(), after - after.mean()
-    said = float(first @ first)
-    if said <= 1e-24 * float(before @ before):
+    variance = float(first @ first)
+    if variance <= 1e-24 * float(before @ before):
         return 0.0
     kept = float(second @ second)
-    return 1.0 - max(float(first @ second), 0.0) ** 2 / (said * kept) if kept > 0.0 else 1.0
+    return 1.0 - max(float(first @ second), 0.0) ** 2 / (variance * kept) if kept > 0.0 else 1.0

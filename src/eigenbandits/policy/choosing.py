@@ -1,4 +1,4 @@
-"""Chooser: the half of a policy that chooses, one action, one in each of many decision sets, or a list."""
+"""Chooser: the half of a policy that chooses one action, one action in each of many decision sets, or a list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eigenbandits.rules.base import Choice, Rule
 
 
 class Chooser(Layout):
-    """The base of `Policy` that chooses; the parts are those of `Layout`, and a rule."""
+    """The base of `Policy` that chooses; its parts are those of `Layout`, plus a rule."""
 
     rule: Rule
     rng: np.random.Generator
@@ -40,14 +40,14 @@ class Chooser(Layout):
         actions
             The decision set.
         observe
-            Whether the subspace observes the actions; False leaves it unchanged, for replays and for hosts that have
-            shown it enough.
+            Whether the subspace observes the actions. False leaves it unchanged, for replays and for hosts that have
+            already shown it enough.
         allowed
-            Which rows may be chosen, as a mask of K truth values or as row numbers; all of them by default. The
-            others, sold out or seen already, still show the subspace where the actions lie.
+            Which rows may be chosen, as a mask of K booleans or as row numbers; all of them by default. The others,
+            sold out or already seen, still show the subspace where actions lie.
         scores
             How an existing ranker scores each action, in any unit; higher is better. Rewards are assumed to follow the
-            scores, and what they say beyond them is learned. Given from the first call on, or never.
+            scores, and the policy learns what rewards say beyond them. Give scores from the first call on, or never.
         """
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
@@ -56,9 +56,9 @@ class Chooser(Layout):
         return self._choose(array, kept, ranks, observe)
 
     def _choose(self, array: Array, kept: Rows | None, ranks: Array | None, observe: bool) -> Decision:
-        """Choose one of the rows that may be chosen; everything has been checked."""
+        """Choose one of the allowed rows; the input has been checked."""
         lifted, belief = self._show(array, ranks, observe), self.belief
-        # From here on, the allowed rows are the decision set: the belief and the rule see no others.
+        # From here on, the allowed rows are the decision set: the belief and the rule see only them.
         rows = lifted if kept is None else lifted[kept]
         view = belief.view(rows)
         choice = self.rule.choose(view, rows.shape[0], self.rng)
@@ -78,26 +78,26 @@ class Chooser(Layout):
         allowed: Iterable[ArrayLike | None] | None = None,
         scores: Iterable[ArrayLike] | None = None,
     ) -> list[Decision]:
-        """Choose one row of each of many independent decision sets, all against the belief as it is now.
+        """Choose one row in each of many independent decision sets, all against the current belief.
 
-        The same as choosing in one after the other without learning in between, except that the subspace sees all of
-        them first and that the arithmetic is done at once: a page of 100 users costs little more than one.
+        This is the same as choosing in one after the other without learning in between, except that the subspace sees
+        all sets first and the arithmetic is done at once: a page for 100 users costs little more than one.
 
         Parameters
         ----------
         decision_sets
-            Arrays (K, d), of which K may differ; or one array (n, K, d).
+            Arrays (K, d), where K may differ; or one array (n, K, d).
         observe
-            As for `choose`, for all of them or one for each.
+            As for `choose`: one value for all of them, or one for each.
         allowed
-            As for `choose`, one for each; None for a set of which every row may be chosen.
+            As for `choose`, one for each; None for a set in which every row may be chosen.
         scores
             As for `choose`, one array for each.
 
         Returns
         -------
         list of Decision
-            One for each set, in order.
+            One for each decision set, in order.
         """
         arrays: list[Array] = []
         for actions in decision_sets:
@@ -155,14 +155,14 @@ class Chooser(Layout):
         actions, observe, allowed, scores
             As for `choose`.
         count
-            How many, at most as many as may be chosen.
+            How many rows to choose, at most as many as are allowed.
         examination
-            What the user looks at: "all" of the list; "cascade", each item until the first click; or the probability
-            of each position, above 0, which the best actions get the highest of. `learn` goes by it.
+            What the user looks at: "all" items of the list; "cascade", each item until the first click; or the
+            probability, above 0, of looking at each position, where the best actions get the highest. `learn` uses it.
         diversity
-            What an action is worth beyond its value, in units of the reward, for each nat that it adds to
-            log det(I + S), S the cosines of the list's actions: log 2 if it is unlike all others, log 1.5 if it is a
-            copy of one; see `lists.LogDeterminant`.
+            The value of an action beyond its own, in units of the reward, for each nat that it adds to log det(I + S),
+            with S the cosines of the list's actions: log 2 if it is unlike all others, log 1.5 if it is a copy of one
+            of them; see `lists.LogDeterminant`.
         """
         array = self._read(actions)
         kept = np.arange(len(array)) if allowed is None else inputs.as_allowed(allowed, len(array))
@@ -184,8 +184,8 @@ class Chooser(Layout):
     ) -> Array:
         """Return the probability (K,) with which each action would be chosen now; nothing is observed or learned.
 
-        A deterministic rule gives one action probability 1. If the rule draws models, the probabilities are those
-        that the models drawn now lead to, and differ from call to call; their mean is the rule's own.
+        A deterministic rule gives one action probability 1. If the rule draws models, the probabilities depend on the
+        models drawn in this call and differ from call to call; their mean is the rule's own.
 
         Parameters
         ----------
@@ -210,15 +210,15 @@ class Chooser(Layout):
         allowed: ArrayLike | None = None,
         scores: ArrayLike | None = None,
     ) -> Decision:
-        """Return the decision that `choose` would make next with this source of randomness, and take note of nothing.
+        """Return the decision that `choose` would make next with this source of randomness, and record nothing.
 
-        For replicas that only choose: the decision depends on the policy as it is, on the arguments, and on nothing
-        that was proposed before.
+        For replicas that only choose: the decision depends on the policy's current state and on the arguments, not on
+        earlier proposals.
 
         Parameters
         ----------
         rng
-            What a randomized rule draws from.
+            The source of randomness for a randomized rule.
         actions, allowed, scores
             As for `choose`.
 
@@ -233,15 +233,15 @@ class Chooser(Layout):
         """
         array, lifted, choice, estimate = self._look(actions, rng, allowed, scores)
         if choice.finding is not None:
-            # A factor follows from the belief, and the next proposal would have to make it again; the size of a short
-            # list changes only how long that one takes.
+            # The factor depends only on the belief, and the next proposal would have to compute it again; the size of a
+            # shortlist only affects how long the next one takes.
             self.belief.note(Finding(factor=choice.finding.factor, list_size=choice.finding.list_size))
         return self._decision(choice, array, lifted, estimate, self.round + 1)
 
     def _look(
         self, actions: ArrayLike, rng: np.random.Generator, allowed: ArrayLike | None, scores: ArrayLike | None
     ) -> tuple[Array, Array, Choice, float]:
-        """Return the actions, the actions lifted, and the choice that would be made now, with its estimate."""
+        """Return the actions, the lifted actions, the choice that would be made now, and its estimate."""
         array = self._read(actions)
         kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
@@ -257,14 +257,14 @@ class Chooser(Layout):
         return array, lifted, choice, estimate
 
     def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
-        """Prepare for a choice in each of these sets, among the rows kept; may refuse, as nothing has changed yet."""
+        """Prepare for a choice in each of these sets among the rows kept; may refuse, since nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()
         action.setflags(write=False)
         row = action if lifted is array and action.dtype == np.float64 else lifted[choice.index].astype(np.float64)
         row.setflags(write=False)
-        said = None if choice.finding is None else choice.finding.forecast
+        forecast = None if choice.finding is None else choice.finding.forecast
         return Decision(
-            choice.index, action, round_, estimate, choice.upper, choice.propensity, row, said, choice.model
+            choice.index, action, round_, estimate, choice.upper, choice.propensity, row, forecast, choice.model
         )

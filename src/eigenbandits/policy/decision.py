@@ -17,21 +17,21 @@ class Decision:
     Attributes
     ----------
     index
-        Which row of the decision set was chosen.
+        The row of the decision set that was chosen.
     action
-        The row itself.
+        That row itself.
     round
-        The policy's round, from 1.
+        The policy's round, counting from 1.
     estimate
         The estimated value of the action.
     upper
-        The optimistic (or sampled) value that won.
+        The optimistic (or sampled) value with which the action won.
     propensity
-        The probability with which the action was chosen, where the rule is randomized.
+        The probability with which the action was chosen, if the rule is randomized.
     lifted
-        The row that the choice was made on, as the belief sees it: centered, and with an intercept where there is one.
+        The chosen row as the belief sees it: centered, and with an intercept if there is one.
     forecast
-        What the belief predicted for the decision, if it learns from its own forecasts.
+        The belief's prediction for the decision, if the belief learns from its own forecasts.
     """
 
     index: int
@@ -44,7 +44,7 @@ class Decision:
     forecast: Array | None = field(default=None, repr=False)
     _model: Callable[[], Array] | None = field(default=None, repr=False)
 
-    # By hand: one is made in every round, and the __init__ of a frozen dataclass takes four times as long.
+    # Written out, since one decision is made per round and the __init__ of a frozen dataclass takes four times as long.
     def __init__(
         self,
         index: int,
@@ -70,17 +70,17 @@ class Decision:
 
     @property
     def model(self) -> Array:
-        """The model θ̃ (d,) that the choice followed, computed when asked for."""
+        """The model θ̃ (d,) that the choice followed, computed on demand."""
         if self._model is None:
-            raise ValueError("this decision carries no model; only decisions that come from choose() do.")
+            raise ValueError("this decision carries no model; only decisions returned by choose() do.")
         # A copy, since the array may be the belief's own; the intercept is not part of θ̃.
         return np.array(self._model()[: len(self.action)])
 
     @property
     def projection(self) -> Array | None:
-        """The projection P̃ (d, d) that belongs to the model, computed when asked for.
+        """The projection P̃ (d, d) that belongs to the model, computed on demand.
 
-        Where the rule is "joint" and the ambient set has not decided alone; else None.
+        None unless the rule is "joint" and the ambient set did not decide alone.
         """
-        found: Callable[[], Array] | None = getattr(self._model, "projection", None)
-        return None if found is None else found()
+        projection: Callable[[], Array] | None = getattr(self._model, "projection", None)
+        return None if projection is None else projection()

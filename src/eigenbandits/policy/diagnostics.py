@@ -1,4 +1,4 @@
-"""What a policy knows about itself, as typed fields, and in sentences."""
+"""Diagnostics: what a policy knows about itself, in typed fields and in sentences."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from eigenbandits.policy.explanation import explain, warn
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """What `Policy.diagnostics` gives; looking changes nothing.
+    """What `Policy.diagnostics` returns.
 
     Attributes
     ----------
     policy
-        The policy and its settings.
+        The policy and its parameters.
     rounds
-        Choices made so far.
+        Number of choices so far.
     dim
-        Length of the actions, once it is known.
+        Length of the actions, once known.
     center
         What is subtracted from the actions; see `Policy`.
     vectors_seen, decision_sets_seen, rewards_learned
-        How much went in.
+        How much data the policy has taken in.
     rank, spectrum, projection_error
-        The subspace: its dimensions, the eigenvalues behind it, and the bound on its error.
+        The subspace: its dimension, the eigenvalues of the second moment, and the bound on its error.
     noise
-        The noise of the rewards, as it was given or learned.
+        The noise of the rewards, as given or learned.
     prior
-        The prior that a belief has learned, in a few words.
+        A short description of the prior that a belief has learned.
     widths
-        The sizes of that prior, by name.
+        The scales of that prior, by name.
     warnings
-        What a person should do something about.
+        Problems that someone should act on.
     summary
-        What all of that means, in sentences.
+        What all of this means, in sentences.
     details
-        What only some beliefs and subspaces know: radii, counts, and so on.
+        Entries that only some beliefs and subspaces have: radii, counts, and so on.
     """
 
     policy: str
@@ -60,13 +60,13 @@ class Diagnostics:
     details: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def gather(cls, found: Mapping[str, Any]) -> Self:
-        """Return what the parts of a policy report: names of fields become fields, all others details."""
+    def gather(cls, report: Mapping[str, Any]) -> Self:
+        """Return diagnostics from the report of a policy's parts: known names become fields, all others details."""
         known = {one.name for one in fields(cls)} - {"summary", "details", "warnings"}
-        own = {name: value for name, value in found.items() if name in known}
-        rest = {name: value for name, value in found.items() if name not in known and name != "warnings"}
-        warnings = (*found.get("warnings", ()), *warn(found))
-        return cls(**own, warnings=warnings, summary=tuple(explain(found)), details=rest)
+        own = {name: value for name, value in report.items() if name in known}
+        rest = {name: value for name, value in report.items() if name not in known and name != "warnings"}
+        warnings = (*report.get("warnings", ()), *warn(report))
+        return cls(**own, warnings=warnings, summary=tuple(explain(report)), details=rest)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in one flat dictionary, for JSON and for tables."""

@@ -1,4 +1,4 @@
-"""Policies on disk: one file, no pickle, written whole or not at all, read back bit for bit."""
+"""Policies on disk: one file, without pickle, written atomically and read back bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = 4
 
 
 def to_bytes(policy: Policy) -> bytes:
-    """Return the policy as the bytes of a file: a zip of plain arrays (.npz) and a JSON header."""
+    """Return the policy as the contents of a file: a zip of plain arrays (.npz) and a JSON header."""
     arrays: Arrays = {}
     header = {
         "format": FORMAT,
@@ -29,7 +29,7 @@ def to_bytes(policy: Policy) -> bytes:
 
 
 def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
-    """Return the policy that `to_bytes` wrote."""
+    """Return the policy from bytes that `to_bytes` returned."""
     header, arrays, version = unpack(content, name, FORMAT, "policy")
     if version > VERSION:
         raise ValueError(
@@ -42,7 +42,7 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
         )
     try:
         policy = decode(header["policy"], arrays)
-        # What a policy is built on; policies themselves import this module.
+        # The base of every policy; policies themselves import this module.
         if not isinstance(policy, Layout):
             raise TypeError("not a policy")
         policy.restore(decode(header["state"], arrays))
@@ -52,20 +52,20 @@ def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
-    """Write a policy to a file, whole or not at all."""
+    """Write a policy to a file, atomically."""
     write_whole(path, to_bytes(policy))
 
 
 def load(path: str | PathLike[str]) -> Policy:
     """Read a policy that `Policy.save` wrote; it continues bit for bit as the saved one would.
 
-    Nothing in the file can run code: it holds plain arrays, and names only classes that are already loaded.
+    Nothing in the file can run code: it holds plain arrays, and can name only classes that are already loaded.
 
     Raises
     ------
     ValueError
         If the file is not a saved policy, or is cut short or damaged.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     """
     return from_bytes(Path(path).read_bytes(), str(path))

@@ -21,7 +21,7 @@ from eigenbandits.translation import Encoder
 class Layout(Component):
     """The base of `Policy`: a centering, scores, a subspace and a belief, set up when the first action is seen.
 
-    The first choice or reward shows whether there are scores; vectors may be observed before.
+    The first choice or reward determines whether there are scores; vectors may be observed before that.
     """
 
     dim: int | None
@@ -33,13 +33,13 @@ class Layout(Component):
     encoder: Encoder
 
     def _adopt(self, other: Layout) -> None:
-        """Make the parts of another layout its own, with everything that they have learned."""
+        """Take over the parts of another layout, with everything that they have learned."""
         self.dim, self.dtype = other.dim, other.dtype
         self.centering, self.scoring, self.encoder = other.centering, other.scoring, other.encoder
         self.subspace, self.belief = other.subspace, other.belief
 
     def _read(self, vectors: Any, dim: int | None = None, what: str = "actions") -> Array:
-        """Return vectors (n, d) once they are known to be of the right kind, and of the right encoder."""
+        """Check vectors (n, d) and return them; refuse vectors of another kind or another encoder."""
         array = inputs.as_actions(vectors, self.dim if dim is None else dim, what=what, dtype=self.dtype)
         if self.encoder.bound is not None:
             self.encoder.check(array, what)
@@ -47,7 +47,7 @@ class Layout(Component):
 
     @property
     def lifted_dim(self) -> int:
-        """The length of the rows that the belief sees: the action, an intercept where there is one, and the score."""
+        """The length of the rows that the belief sees: the action, plus an intercept and a score if there are such."""
         return self.centering.lifted_dim + bool(self.scoring.used)
 
     def _show(self, array: Array, scores: Array | None, observe: bool) -> Array:
@@ -63,7 +63,7 @@ class Layout(Component):
         return lifted
 
     def lift(self, array: Array, scores: Array | None) -> tuple[Array, Array | None]:
-        """Return one decision set as the belief sees it, scores included, and what was subtracted from its actions."""
+        """Return a decision set as the belief sees it, with scores, and the center that was subtracted."""
         lifted, center = self.centering.lift(array)
         if scores is not None:
             lifted = self.scoring.append_set(lifted, scores, self.centering.by_set)
@@ -71,7 +71,7 @@ class Layout(Component):
 
     @property
     def rows_depend_on_sets(self) -> bool:
-        """Whether what the belief learns of an action depends on the other actions of its decision set."""
+        """Whether the row that the belief learns for an action depends on the rest of its decision set."""
         return self.centering.by_set or self.scoring.relative
 
     def _lifted(self, decision: Decision) -> Array:
@@ -80,7 +80,7 @@ class Layout(Component):
         if self.encoder.changes:
             self.encoder.check_round(decision.round)
         if row is None or row is action:
-            # Made by hand, or with nothing subtracted: the vector says it all.
+            # Constructed by the caller, or made with nothing subtracted: the action alone determines the row.
             made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
             vector = action if made else inputs.as_action(action, self.dim, dtype=self.dtype)
             return np.asarray(self.lift_vectors(vector[None])[0])
@@ -91,7 +91,7 @@ class Layout(Component):
             self._settle(vector[None], None)
         length = self.lifted_dim
         if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
-            # Made by choose(), which has checked it, and unchanged since.
+            # Made by choose(), which checked it, and unchanged since.
             return row
         if np.shape(row) != (length,):
             raise ValueError("this decision was made by a policy that centers in another way; pass one of this policy.")
@@ -109,11 +109,11 @@ class Layout(Component):
     def _refuse_unseen(self) -> None:
         if not self.subspace.ready:
             raise ValueError(
-                "observe is False, but the subspace has seen no vectors yet; show it some with observe() first."
+                "observe is False, but the subspace has seen no vectors yet; show it vectors with observe() first."
             )
 
     def _settle(self, array: Array, scores: Array | None, offered: bool = False) -> None:
-        """Set up the policy at the first choice (`offered`) or reward, which shows whether there are scores."""
+        """Set up the policy at the first choice (`offered`) or reward, which determines whether there are scores."""
         if scores is not None and not self.belief.takes_scores:
             raise self._no_scores(self.belief)
         if self.dim is None or scores is not None:
@@ -123,11 +123,11 @@ class Layout(Component):
     @staticmethod
     def _no_scores(belief: Belief) -> ValueError:
         return ValueError(
-            f"{type(belief).__name__} does not take scores; append them to the actions as one more number instead."
+            f"{type(belief).__name__} does not take scores; append them to the actions as one more coordinate instead."
         )
 
     def _start(self, array: Array, scores: Array | None = None, offered: bool = False) -> None:
-        """Set up the parts, or the belief again if scores come with the first choice."""
+        """Set up the parts; or the belief again, if scores arrive with the first choice."""
         parts: tuple[Component, ...] = (self.centering, self.scoring, self.subspace, self.belief)
         fresh = [part.state() for part in parts]
         try:

@@ -1,4 +1,4 @@
-"""Lists: several distinct actions of one decision set in order, and what can be learned from the user's response."""
+"""Lists: several distinct actions of one decision set, in order, and what the user's response teaches about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ListDecision:
     ----------
     decisions
         The decision for each position, in order. Its propensity is conditional on the actions chosen before it, its
-        forecast is about the actions that were left, and its upper is what it adds to the list's optimistic value,
+        forecast is about the actions that remained, and its upper is the amount it adds to the list's optimistic value,
         divided by the probability of its position.
     examination
         What the user looks at: "all" items; "cascade", each until the first click; or the probability of each position.
@@ -50,7 +50,7 @@ class ListDecision:
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """Which rows of the decision set were chosen, in order."""
+        """The chosen rows of the decision set, in order."""
         return np.array([decision.index for decision in self.decisions], dtype=np.intp)
 
     @property
@@ -60,16 +60,16 @@ class ListDecision:
         return None if None in each else float(np.prod(np.array(each, dtype=float)))
 
     def lessons(self, outcome: Any) -> tuple[list[Decision], Array]:
-        """Return the decisions that an outcome is informative about, and the reward of each.
+        """Return the decisions that an outcome carries information about, and the reward of each.
 
-        With "cascade" the items up to the first click were seen and no others (Kveton et al. 2015). With a probability
-        w of looking at a position, E[reward] = w · value (the position-based model, Lagrée et al. 2016): reward/w is
+        With "cascade", the items up to the first click were seen and no others (Kveton et al. 2015). If a position is
+        looked at with probability w, E[reward] = w · value (the position-based model, Lagrée et al. 2016): reward/w is
         unbiased, with 1/w times the variance.
 
         Parameters
         ----------
         outcome
-            The reward of each item; or the position of the only click, the first being 0; or None for no click.
+            The reward of each item; or the position of the only click, counting from 0; or None for no click.
         """
         rewards, seen = self._rewards(outcome), len(self.decisions)
         if self.examination == "cascade" and rewards.any():
@@ -96,18 +96,18 @@ class ListDecision:
 
 
 def are(things: object, kind: type[T]) -> TypeGuard[Sequence[T]]:
-    """Return whether things are a nonempty sequence of one kind."""
+    """Return whether an object is a nonempty sequence whose items are all of one kind."""
     return isinstance(things, Sequence) and len(things) > 0 and all(isinstance(one, kind) for one in things)
 
 
 def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
-    """Return many lists and their outcomes as decisions and rewards; anything else is returned unchanged."""
+    """Return lists and their outcomes as decisions and rewards; anything else is returned unchanged."""
     if not are(actions, ListDecision):
         return actions, outcomes
     if not isinstance(outcomes, Sequence | np.ndarray) or len(outcomes) != len(actions):
         raise ValueError(f"expected {len(actions)} outcomes, one for each list.")
-    found = [one.lessons(outcome) for one, outcome in zip(actions, outcomes, strict=True)]
-    return [decision for decisions, _ in found for decision in decisions], np.concatenate([each for _, each in found])
+    lessons = [one.lessons(outcome) for one, outcome in zip(actions, outcomes, strict=True)]
+    return [decision for decisions, _ in lessons for decision in decisions], np.concatenate([own for _, own in lessons])
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class Order:
     Attributes
     ----------
     count
-        How many actions.
+        The number of actions.
     examination
         See `ListDecision`.
     diversity
-        λ, the extra value of an action for each nat that it adds to log det(I + S); see `LogDeterminant`.
+        λ, the extra value of an action per nat that it adds to log det(I + S); see `LogDeterminant`.
     """
 
     count: int
@@ -150,46 +150,46 @@ class Order:
 
     @property
     def weights(self) -> Array:
-        """The weight of an action's value in each position."""
+        """The weight of an action's value at each position."""
         return np.ones(self.count) if isinstance(self.examination, str) else np.array(self.examination)
 
 
 def choose(
     order: Order, rule: Rule, view: View, vectors: Array, rng: np.random.Generator
 ) -> list[tuple[Choice, float]]:
-    """Choose a list, with estimates: for each position what the rule chooses among the actions that are left.
+    """Choose a list, with estimates: at each position, the rule chooses among the actions that remain.
 
     Positions are filled in order of descending weight. If the rule is randomized, the probability of each choice given
-    those before it is exact. Optimism takes the list with the highest optimistic value, which is:
+    the earlier ones is exact. Optimism takes the list with the highest optimistic value:
 
-    - for a confidence set the sum of w · upper, since all of its values may err at once: C²UCB (Qin, Chen and Zhu
+    - for a confidence set, the sum of w · upper, since all of its values may be wrong at once: C²UCB (Qin, Chen and Zhu
       2014), CascadeLinUCB for cascades (Zong et al. 2016) and PBM-UCB with weights (Lagrée et al. 2016);
-    - for a posterior (`View.independent`) Σ w · estimate + (Σ w² · width²)^½ with width = upper − estimate: as many
-      standard deviations of the list's value, with errors treated as independent, as `choose` takes of one action's.
-      That is ESCB (Combes et al. 2015), which explores √count times less per action; the list is built greedily.
+    - for a posterior (`View.independent`), Σ w · estimate + (Σ w² · width²)^½ with width = upper − estimate: as many
+      standard deviations of the list's value, with errors treated as independent, as `choose` takes for one action.
+      This is ESCB (Combes et al. 2015), which explores √count times less per action; the list is built greedily.
 
-    With diversity, λ log det(I + S) is added, as by Qin et al., and the list built greedily: without weights, and where
-    no value is negative, this reaches 1 − 1/e of the highest (Nemhauser et al. 1978).
+    With diversity, λ log det(I + S) is added, as by Qin et al., and the list is built greedily. Without weights, and if
+    no value is negative, this reaches 1 − 1/e of the maximum (Nemhauser et al. 1978).
 
     Parameters
     ----------
     order
         The options.
     rule, view, rng
-        As for `Rule.choose`, through all actions that may be chosen.
+        As for `Rule.choose`, with all allowed actions in the view.
     vectors
-        These actions (K, d), for their similarity.
+        The vectors (K, d) of these actions, for their similarity.
     """
     left, weights = np.arange(len(vectors)), order.weights
     spread = LogDeterminant(vectors) if order.diversity else None
     optimistic = "uppers" in rule.needs
-    found: dict[int, tuple[Choice, float]] = {}
+    chosen: dict[int, tuple[Choice, float]] = {}
     place, variance = 0, 0.0
     if optimistic:
         view.prefetch([len(left)])
     for position in np.argsort(-weights, kind="stable").tolist():
         weight = float(weights[position])
-        if found:
+        if chosen:
             others = np.delete(np.arange(len(left)), place)
             left, view = left[others], view.part(others)
         bonus = np.zeros(len(left)) if spread is None else order.diversity / weight * spread.gains()[left]
@@ -197,20 +197,21 @@ def choose(
         choice = rule.choose(view if spread is None and not joined.variance else joined, len(left), rng)
         place = choice.index
         choice.upper -= float(bonus[place])
-        found[position] = choice, view.estimate(place)
+        chosen[position] = choice, view.estimate(place)
         if optimistic and view.independent:
             variance += (weight * float(view.uppers()[place] - view.estimates()[place])) ** 2
         if spread is not None:
             spread.add(int(left[place]))
         choice.spread(left, len(vectors))
-    return [found[position] for position in range(order.count)]
+    return [chosen[position] for position in range(order.count)]
 
 
 class LogDeterminant:
-    """log det(I + S) of the actions added so far, S their cosines, and what each other action would add to it.
+    """log det(I + S) of the actions added so far, with S their cosines, and what each other action would add to it.
 
-    An action orthogonal to all of them adds log 2, and the n-th copy of one log((n + 1)/n). The function is monotone
-    and submodular. Cholesky's factor of I + S grows by a row for each action (Chen, Zhang and Zhou 2018, algorithm 1).
+    An action orthogonal to all others adds log 2, and the n-th copy of one adds log((n + 1)/n). The function is
+    monotone and submodular. The Cholesky factor of I + S grows by one row per action (Chen, Zhang and Zhou 2018,
+    algorithm 1).
 
     Parameters
     ----------
@@ -228,12 +229,12 @@ class LogDeterminant:
     def __init__(self, vectors: Array) -> None:
         norms = np.linalg.norm(vectors.astype(np.float64, copy=False), axis=1, keepdims=True)
         self._units = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0.0)
-        # What the diagonal of the factor would be, squared, if an action came next; and its row so far.
+        # The squared diagonal entry of the factor if an action came next, and the action's row of the factor so far.
         self._squares = 1.0 + (norms[:, 0] > 0.0)
         self._rows = np.zeros((len(vectors), 0))
 
     def gains(self) -> Array:
-        """Return what each action would add."""
+        """Return the amount that each action would add."""
         return np.asarray(np.log(self._squares))
 
     def add(self, index: int) -> None:
@@ -241,5 +242,5 @@ class LogDeterminant:
         column = self._units @ self._units[index] - self._rows @ self._rows[index]
         column /= np.sqrt(self._squares[index])
         self._rows = np.column_stack([self._rows, column])
-        # Never below the 1 of I, except by rounding.
+        # At least 1, the contribution of I, except for rounding.
         self._squares = np.maximum(self._squares - column**2, 1.0)

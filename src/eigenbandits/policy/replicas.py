@@ -1,4 +1,4 @@
-"""Several replicas of one policy, merged into the policy that one process would have."""
+"""Merging several replicas of a policy into the policy that a single process would have."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def merge(policy: Policy, others: Sequence[Policy], base: Policy | None = None) 
 
 
 def _add_up(policy: Policy, replicas: Sequence[Policy], base: Policy | None) -> None:
-    """Make the policy the sum of its replicas, itself among them, and let it follow the merged subspace."""
+    """Make the policy the sum of its replicas, including itself, and let it follow the merged subspace."""
     weighted = [(replica, 1) for replica in replicas]
     if base is not None and base.dim is not None:
         weighted.append((base, 1 - len(replicas)))
@@ -64,7 +64,7 @@ def _add_up(policy: Policy, replicas: Sequence[Policy], base: Policy | None) -> 
 
 
 def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | None) -> None:
-    """Raise an error if the policies are not replicas of each other."""
+    """Raise an error unless the policies are replicas of each other."""
     named = [(f"others[{place}]", other) for place, other in enumerate(others)]
     known = [policy]
     for name, other in [*named, *([] if base is None else [("base", base)])]:
@@ -72,9 +72,9 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
             raise ValueError(f"{name} is a {type(other).__name__}; expected a replica of this {type(policy).__name__}.")
         if any(other is one for one in known):
             raise ValueError(f"{name} appears twice in this merge; expected each replica once.")
-        found = merging.differing(policy, other)
-        if found is not None:
-            raise ValueError(f"{name} was made with {found}; expected a replica made with the same arguments.")
+        difference = merging.differing(policy, other)
+        if difference is not None:
+            raise ValueError(f"{name} was made with {difference}; expected a replica made with the same arguments.")
         known.append(other)
         if {one.scoring.used for one in known} >= {True, False}:
             raise ValueError(f"{name} was given scores and others were not, or the reverse; expected all or none.")
@@ -90,7 +90,7 @@ def _refuse_strangers(policy: Policy, others: Sequence[Policy], base: Policy | N
 
 
 def _shift(policy: Policy, replica: Policy) -> Shift:
-    """Return the map from a replica's lifted rows to those of the policy."""
+    """Return the map from a replica's lifted rows to the policy's."""
     shift = policy.centering.shift_from(replica.centering)
     score = policy.scoring.change_from(replica.scoring, policy.centering.by_set)
     return shift if score is None else replace(shift, score=score)
@@ -104,7 +104,7 @@ def copy_of(policy: Policy) -> Policy:
 
 
 def lay_out(policy: Policy, like: Policy) -> None:
-    """Set up a fresh policy, with nothing seen or learned, for vectors centered like those of another policy."""
+    """Set up a fresh policy, with nothing seen or learned, whose centering is that of another policy."""
     policy.centering.restore(like.centering.state())
     assert like.dim is not None
     policy.subspace.start_like(like.subspace)

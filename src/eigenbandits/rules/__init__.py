@@ -1,4 +1,4 @@
-"""Which action, given a belief: forms of optimism, Thompson sampling, inverse gaps, the best estimate, chance."""
+"""Rules, which choose an action given a belief: optimism, Thompson sampling, inverse gaps, best estimate, chance."""
 
 from eigenbandits.rules.base import Choice, Rule
 from eigenbandits.rules.floor import Floor

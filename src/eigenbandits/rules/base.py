@@ -1,4 +1,4 @@
-"""The third axis: which action follows from a belief, seen through the decision set."""
+"""Rule: which action follows from a belief, as seen through the decision set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 
 
-# Not frozen: one is made in every round, and that would triple its cost.
+# Not frozen: one is made in every round, and freezing would triple its cost.
 @dataclass(slots=True, eq=False)
 class Choice:
     """What a rule decided.
@@ -23,11 +23,11 @@ class Choice:
     Attributes
     ----------
     index, upper, model
-        The action chosen, its optimistic value, and what gives the model behind it.
+        The chosen action, its optimistic value, and a function that returns the model behind it.
     finding
-        What the view has found that the belief can use again: `View.finding`.
+        What the view has computed that the belief can reuse: `View.finding`.
     chances
-        The probability (K,) with which each action could have been chosen, where the rule is randomized.
+        The probability (K,) with which each action could have been chosen, if the rule is randomized.
     """
 
     index: int
@@ -38,7 +38,7 @@ class Choice:
 
     @property
     def propensity(self) -> float | None:
-        """The probability of the action chosen, where the rule is randomized."""
+        """The probability of the chosen action, if the rule is randomized."""
         return None if self.chances is None else float(self.chances[self.index])
 
     def certain(self, size: int) -> Array:
@@ -48,7 +48,7 @@ class Choice:
         return chances
 
     def spread(self, rows: NDArray[np.intp], size: int) -> None:
-        """Express the choice in terms of the `size` actions that these rows come from; no other could be chosen."""
+        """Express the choice in terms of the `size` actions that these rows come from; no others could be chosen."""
         self.index = int(rows[self.index])
         if self.chances is not None:
             chances = np.zeros(size)
@@ -57,10 +57,10 @@ class Choice:
 
 
 class Rule(Component):
-    """Base of the rule axis."""
+    """Base of all rules."""
 
-    # What it asks of a view, of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint"; checked against
-    # `Belief.offers`.
+    # What the rule needs from a view: any of "estimates", "uppers", "lowers", "posterior", "boundary" and "joint";
+    # checked against `Belief.offers`.
     needs: tuple[str, ...] = ()
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
@@ -76,11 +76,11 @@ class Rule(Component):
         raise TypeError(f"{type(self).__name__} has no method choose(); define one.")
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Become what one rule would be that had made all the replicas' choices; see `Belief.merge`."""
+        """Become the rule that would have made all the replicas' choices; see `Belief.merge`."""
 
 
 def draw(chances: Array, rng: np.random.Generator) -> int:
-    """Draw an index with these probabilities; one whose probability is 0 is never drawn.
+    """Draw an index with these probabilities; an index with probability 0 is never drawn.
 
     Examples
     --------

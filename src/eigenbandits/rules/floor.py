@@ -1,4 +1,4 @@
-"""A floor under every probability: with a small probability, an action drawn uniformly."""
+"""Floor: with a small probability, an action drawn uniformly, so that no action is less likely than that."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from eigenbandits.rules.base import Choice, Rule
 
 
 class Floor(Rule):
-    """With probability ε an action drawn uniformly, and otherwise what another rule chooses.
+    """With probability ε an action drawn uniformly; otherwise the choice of another rule.
 
-    Where the other rule chooses action i with probability qᵢ, this one does so with pᵢ = (1 − ε)qᵢ + ε/K, which is
-    the propensity recorded in the decision. Since no action is less likely than ε/K, any other policy can be evaluated
-    from a log of the decisions, with importance weights of at most K/ε.
+    If the other rule chooses action i with probability qᵢ, this one does so with pᵢ = (1 − ε)qᵢ + ε/K, which is the
+    propensity recorded in the decision. Since no action is less likely than ε/K, any other policy can be evaluated from
+    a log of the decisions, with importance weights of at most K/ε.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Floor(Rule):
         return self._mix(self.rule.choose(view, size, rng), view, size, rng)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
-        """Let the other rule choose in all parts at once, then replace some choices at random."""
+        """Let the other rule choose in all parts at once, then replace some of the choices at random."""
         starts = np.cumsum([0, *sizes]).tolist()
         return [
             self._mix(choice, view.part(slice(start, start + size)), size, rng)

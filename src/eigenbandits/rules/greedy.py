@@ -1,4 +1,4 @@
-"""Rules that do not look at uncertainty: the best estimate, and chance."""
+"""Rules that ignore uncertainty: the best estimate, and chance."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class BestEstimate(Rule):
 
 
 class Uniform(Rule):
-    """Any action, evenly."""
+    """An action drawn uniformly."""
 
     needs = ("estimates",)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose by chance."""
+        """Choose uniformly at random."""
         index = int(rng.integers(size))
         chances = np.full(size, 1.0 / size)
         return Choice(index, view.estimate(index), view.believer(), view.finding(index), chances)

@@ -1,4 +1,4 @@
-"""A guard for another rule: its choice is followed only if it provably keeps enough of the baseline's reward."""
+"""A guard for another rule: its choice is followed only if that provably keeps enough of the baseline's reward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eigenbandits.rules.base import Choice, Rule
 
 
 class Guard(Rule):
-    """Follow another rule if the account stays nonnegative for every θ in a confidence set; else the baseline.
+    """Follow another rule while the account stays nonnegative for every θ in a confidence set; else, the baseline.
 
     The account is Σ_s (x_s − (1 − α)b_s)ᵀθ* over all rounds so far, with x_s the action chosen and b_s the baseline's:
     the expected reward so far, minus a share 1 − α of what the baseline would have earned. An action x is safe if the
@@ -30,13 +30,13 @@ class Guard(Rule):
     rule
         The rule to guard.
     bounds
-        The set, which its owner updates with rewards.
+        The confidence set, which its owner updates with rewards.
     alpha
         α in [0, 1].
     value
         v, or None.
     shadow
-        Always choose as the baseline does.
+        Always choose what the baseline chooses.
 
     References
     ----------
@@ -52,14 +52,14 @@ class Guard(Rule):
         self.value = None if value is None else inputs.size(value, "value", zero=True)
         self.shadow = shadow
         self.needs = rule.needs
-        # D, the part of the account that is a known number, and Σ (x − b) over the actions that the rule wanted.
+        # D, the part of the account that is a known number, and Σ (x − b) over the actions that the rule preferred.
         self.account: Array = np.zeros(0)
         self.known = 0.0
         self.lead: Array = np.zeros(0)
-        # Rounds in which the baseline overruled the rule, and in which the rule agreed with it.
+        # Rounds in which the baseline overruled the rule, and rounds in which the rule agreed with it.
         self.kept = 0
         self.agreed = 0
-        # The decision sets to choose from next, and the baseline's row in each; set by `Guarded`.
+        # The next decision sets to choose from, and the baseline's row in each; set by `Guarded`.
         self.ahead: list[tuple[Array, int]] = []
 
     def start(self, dim: int) -> None:
@@ -68,7 +68,7 @@ class Guard(Rule):
         self.account, self.lead = np.zeros(dim), np.zeros(dim)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose as the rule does if that is safe, and otherwise as the baseline does."""
+        """Choose as the rule does if that is safe, otherwise as the baseline does."""
         return self._guard(self.rule.choose(view, size, rng), view, size)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
@@ -81,9 +81,9 @@ class Guard(Rule):
 
     def _guard(self, choice: Choice, view: View, size: int) -> Choice:
         actions, baseline = self.ahead.pop(0)
-        wanted = choice.index
+        preferred = choice.index
         if choice.chances is None:
-            safe = wanted == baseline or self.safe(actions[[wanted]], actions[baseline])[0]
+            safe = preferred == baseline or self.safe(actions[[preferred]], actions[baseline])[0]
         else:
             likely = choice.chances > 0.0
             likely[baseline] = False
@@ -94,10 +94,10 @@ class Guard(Rule):
                 chances[baseline] = 0.0
                 chances[baseline] = max(1.0 - float(chances.sum()), 0.0)
             choice.chances = chances
-            safe = not unsafe[wanted]
+            safe = not unsafe[preferred]
         if not safe:
             choice = Choice(baseline, view.estimate(baseline), view.believer(), view.finding(baseline), choice.chances)
-        self._enter(actions, baseline, wanted, choice.index)
+        self._enter(actions, baseline, preferred, choice.index)
         return choice
 
     def safe(self, actions: Array, baseline: Array) -> NDArray[np.bool_]:
@@ -111,11 +111,11 @@ class Guard(Rule):
             sums, known = self.account + actions, self.known - share * self.value
         return np.asarray(self.bounds.view(sums).lowers() + known >= 0.0)
 
-    def _enter(self, actions: Array, baseline: int, wanted: int, chosen: int) -> None:
+    def _enter(self, actions: Array, baseline: int, preferred: int, chosen: int) -> None:
         # New arrays, since `state` does not copy.
         share = 1.0 - self.alpha
         row = actions[baseline]
-        self.lead = self.lead + actions[wanted] - row
+        self.lead = self.lead + actions[preferred] - row
         if self.value is None:
             self.account = self.account + actions[chosen] - share * row
         elif chosen == baseline:
@@ -123,14 +123,14 @@ class Guard(Rule):
         else:
             self.account = self.account + actions[chosen]
             self.known -= share * self.value
-        self.kept += chosen != wanted
-        self.agreed += wanted == baseline
+        self.kept += chosen != preferred
+        self.agreed += preferred == baseline
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Add up the accounts, and the sums behind the sets."""
+        """Add up the accounts, and the sums behind the confidence sets."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
-        # The account is about vectors as given, regardless of what is subtracted for the belief.
+        # The account is in terms of vectors as given, regardless of what is subtracted for the belief.
         used = [Replica(replica.part, replica.weight) for replica in replicas if len(replica.part.account)]
         if not len(self.account):
             self.start(len(used[0].part.account))
@@ -144,6 +144,6 @@ class Guard(Rule):
         return float(self.bounds.view(self.account[None]).lowers()[0]) + self.known
 
     def gain(self) -> tuple[float, float]:
-        """Return bounds on what following the rule in every round would have earned beyond the baseline."""
+        """Return bounds on how much more than the baseline the rule would have earned if followed in every round."""
         view = self.bounds.view(self.lead[None])
         return float(view.lowers()[0]), float(view.uppers()[0])

@@ -1,4 +1,4 @@
-"""Inverse gap weighting: the less an action promises, the less often it is tried; among all, or the plausible best."""
+"""Inverse gap weighting: the worse an action looks, the less often it is tried; among all, or the plausible best."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eigenbandits.rules.base import Choice, Rule, draw
 
 
 def inverse_gap_weights(gaps: Array, gamma: float, best: int) -> Array:
-    """Return 1/(K + γ gap) for each of K actions but the best, which gets the rest (Abe and Long 1999).
+    """Return 1/(K + γ gap) for each of K actions except the best, which gets the rest (Abe and Long 1999).
 
     Examples
     --------
@@ -29,13 +29,15 @@ def inverse_gap_weights(gaps: Array, gamma: float, best: int) -> Array:
 
 
 class InverseGap(Rule):
-    """Each of K actions with probability 1/(K + γ gap), gap what its estimate lacks to the best; the rest to the best.
+    """Choose each of K actions with probability 1/(K + γ gap), gap being its distance to the best estimate.
+
+    The best gets the remaining probability.
 
     Parameters
     ----------
     gamma, exponent
-        γ in round t is gamma · t^exponent: 0 chooses evenly, a large one the best estimate. Gaps are in units of the
-        reward, and so γ is in those of 1/reward; the defaults, which are Vowpal Wabbit's, are for rewards of size 1.
+        γ in round t is gamma · t^exponent: 0 chooses uniformly, a large one the best estimate. Gaps are in units of the
+        reward, so γ is in units of 1/reward; the defaults, which are Vowpal Wabbit's, suit rewards of size 1.
 
     References
     ----------
@@ -51,7 +53,7 @@ class InverseGap(Rule):
         self.rounds = 0
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose by these probabilities."""
+        """Draw an action with these probabilities."""
         self.rounds += 1
         estimates = view.estimates().astype(np.float64, copy=False)
         best = int(estimates.argmax())
@@ -61,7 +63,7 @@ class InverseGap(Rule):
         return Choice(index, float(estimates[index]), view.believer(), view.finding(index), chances)
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Count the rounds of all."""
+        """Count the rounds of all replicas."""
         self.rounds = merging.count(replicas, "rounds")
 
 
@@ -69,19 +71,19 @@ class RandomizedOptimism(Rule):
     """Optimism that leaves some of its choices to chance, among the actions that may still be the best.
 
     Candidates are the actions whose upper bound U reaches the highest lower bound L*: no other can be the best while
-    the bounds hold. Let b be the candidate with the highest U, which optimism would take, n the number of candidates,
-    and ρ = (U_b − U)/(U_b − L*), from 0 to 1, how far each falls short. A candidate other than b is chosen with
+    the bounds hold. Let b be the candidate with the highest U, which optimism would choose, n the number of candidates,
+    and ρ = (U_b − U)/(U_b − L*), between 0 and 1, how far each falls short. A candidate other than b is chosen with
     probability 1/(n(1 + γρ)), and b with the rest.
 
-    What this costs is bounded by what is not known: the upper bounds of the choices lie below U_b by
-    Σ p ρ (U_b − L*) ≤ (U_b − L*)/γ on average, and U_b − L* is at most the width of b. Where much is known optimism's
-    regret is far below that width, and so γ must be large: ``eigenbandits offpolicy regret`` measures what it costs.
+    The cost of this is bounded by what is not known: on average, the upper bounds of the choices lie below U_b by
+    Σ p ρ (U_b − L*) ≤ (U_b − L*)/γ, and U_b − L* is at most the width of b. Where much is known, optimism's regret is
+    far below that width, so γ must be large: ``eigenbandits offpolicy regret`` measures the cost.
 
     Parameters
     ----------
     gamma
-        γ: 0 chooses evenly among the candidates, a large one as optimism does. 1,000 is the least of 10, 30, 100, 300
-        and 1,000 with which no optimistic policy had more than 1.1 times its regret without chance.
+        γ: 0 chooses uniformly among the candidates, a large one as optimism does. 1,000 is the smallest of 10, 30, 100,
+        300 and 1,000 with which no optimistic policy had more than 1.1 times its regret without chance.
 
     Examples
     --------
@@ -99,7 +101,7 @@ class RandomizedOptimism(Rule):
         """Return the probability of each action."""
         best = int(uppers.argmax())
         top = uppers[best]
-        # Two sets that have no point in common may put a lower bound above every upper one; then b alone is left.
+        # Two sets without a common point may put a lower bound above every upper one; then b is the only candidate.
         least = min(lowers.max(), top)
         candidates = np.flatnonzero(uppers >= least)
         gaps = top - uppers[candidates]
@@ -111,13 +113,13 @@ class RandomizedOptimism(Rule):
         return chances
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
-        """Choose by these probabilities."""
+        """Draw an action with these probabilities."""
         uppers = view.uppers()
         chances = self.chances(uppers, view.lowers())
         index = draw(chances, rng)
         return Choice(index, float(uppers[index]), view.optimist(index), view.finding(index), chances)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
-        """Choose in each part, having looked at all of them at once."""
+        """Choose in each part, after prefetching all of them at once."""
         view.prefetch(sizes)
         return super().choose_many(view, sizes, rng)

@@ -12,15 +12,15 @@ from eigenbandits.belief.base import View
 from eigenbandits.merging import Replica
 from eigenbandits.rules.base import Choice, Rule
 
-# The choices before the first trial that costs more than its allowance (`eigenbandits calibrate patience`).
+# The number of choices before the first trial that costs more than its allowance (`eigenbandits calibrate patience`).
 PATIENCE = 100.0
 
 
 class Optimism(Rule):
-    """The highest optimistic value in closed form; over two sets, the highest lower value of the two.
+    """The highest optimistic value in closed form; for two sets, the highest minimum of the two values.
 
-    Where a view limits what exploring may cost (`View.allowance`), an action whose estimate lacks more than that to the
-    best one is tried only once the allowances of the choices since the last such trial add up to that.
+    If a view limits the cost of exploring (`View.allowance`), an action whose estimate falls short of the best one by
+    more than that is tried only once the allowances of the choices since the last such trial add up to its cost.
     """
 
     needs = ("uppers",)
@@ -39,7 +39,7 @@ class Optimism(Rule):
         return Choice(index, upper, model, view.finding(index))
 
     def _afforded(self, view: View, index: int, upper: float) -> tuple[int, float]:
-        """Return the most promising action where it can be afforded, else the one with the best estimate."""
+        """Return the most promising action if it can be afforded, else the one with the best estimate."""
         self.debt = max(self.debt - 1.0, 0.0)
         estimates = view.estimates()
         best = int(estimates.argmax())
@@ -55,7 +55,7 @@ class Optimism(Rule):
         self.debt = max(replica.part.debt for replica in replicas)
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
-        """Choose in each part, having looked at all of them at once."""
+        """Choose in each part, after prefetching all of them at once."""
         view.prefetch(sizes)
         return super().choose_many(view, sizes, rng)
 
@@ -75,8 +75,8 @@ class ExactOptimism(Rule):
 class JointOptimism(Rule):
     """The highest (P′x)ᵀθ over plausible projections P′ and models θ together: line 9 of Algorithm 1.
 
-    `Decision.model` gives θ̃ and `Decision.projection` P̃. A search for each action that can still win, some milliseconds
-    each: for fidelity, not for speed.
+    `Decision.model` gives θ̃ and `Decision.projection` P̃. Each action that can still win takes a search of some
+    milliseconds: for fidelity, not for speed.
     """
 
     needs = ("joint",)

@@ -17,7 +17,7 @@ from eigenbandits.rules.pacer import Pacer
 
 
 class PricedView(View):
-    """A view with a charge subtracted from each value; models and findings are those of the belief."""
+    """A view with a charge subtracted from each value; models and findings are the belief's."""
 
     def __init__(self, view: View, charges: Array) -> None:
         self.view = view
@@ -32,7 +32,7 @@ class PricedView(View):
         return self.view.uppers() - self.charges
 
     def lowers(self) -> Array:
-        """Return the least plausible values less the charges."""
+        """Return the pessimistic values less the charges."""
         return self.view.lowers() - self.charges
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
@@ -58,23 +58,23 @@ class PricedView(View):
         return self.view.finding(index)
 
     def part(self, rows: slice | Rows) -> View:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         return PricedView(self.view.part(rows), self.charges[rows])
 
 
 class Paced(Rule):
-    """Follow another rule after λ times its cost is subtracted from each value; λ keeps the spend at a budget.
+    """Follow another rule after λ times its cost is subtracted from each value; λ keeps spending on budget.
 
     Parameters
     ----------
     rule
         The other rule.
     pacer
-        Finds λ.
+        Determines λ.
     costs
         Predicts costs that are not known.
     optimistic
-        Whether the belief offers upper bounds; if so, they are the values of the actions.
+        Whether the belief offers upper bounds; if so, they are used as the values of the actions.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("rule", "pacer")
@@ -85,7 +85,7 @@ class Paced(Rule):
         self.costs = costs
         self.optimistic = optimistic
         self.needs = rule.needs
-        # The known costs in the sets to choose from next, and the expected costs of the choices made; `Budgeted` sets
+        # The known costs in the sets to choose from next, and the expected costs of the choices made. `Budgeted` sets
         # the first and reads the second.
         self.known: list[Array | None] = []
         self.expected: list[float] = []
@@ -103,7 +103,7 @@ class Paced(Rule):
         return choice
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Merge the state of the rule, of the pacer and of the cost estimate."""
+        """Merge the state of the rule, the pacer and the cost estimate."""
         merging.refuse_unknown(self.rule)
         self.rule.merge([replica.inside(replica.part.rule) for replica in replicas])
         self.pacer.merge([replica.inside(replica.part.pacer) for replica in replicas])

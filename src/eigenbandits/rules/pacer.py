@@ -1,4 +1,4 @@
-"""A price on costs that keeps the mean spend at a budget: the dual of a linear program over recent decision sets."""
+"""A price on costs that keeps mean spending on budget: the dual of a linear program over recent decision sets."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 
-# The number of recent decision sets that set the price, and of steps kept of each. `eigenbandits calibrate` has a study
-# of this window, of the horizon and of the two numbers below.
+# The number of recent decision sets that determine the price, and of steps kept for each. `eigenbandits calibrate` has
+# a study of this window, the horizon and the two numbers below it.
 WINDOW, STEPS = 256, 8
-# The price is solved for again when this part of the sets, 1/32, is new: it moves little with so few.
+# The price is recomputed once this fraction of the sets, 1/32, is new: fewer move it little.
 RENEWED = 32
-# Decisions within which the spend returns to the budget.
+# The number of decisions within which spending returns to the budget.
 HORIZON = 10
-# Credit and debt count as large if they are so many times the largest step that the budget buys.
+# Credit and debt count as large at this many times the largest step that the budget buys.
 LARGE = 2.0
-# Large credit or debt changes the price by this power of e.
+# Large credit or debt multiplies the price by e to this power.
 STEEPNESS = 2.0
 # A strict budget counts debt up to so many times what is large: e^100 is beyond the ratio of any two slopes.
 MOST_UNITS = 50.0
@@ -34,33 +34,32 @@ class Pacer(Component):
 
     With r and c the value and the cost of each action, the best spending of b per decision over n decision sets is a
     linear program whose dual is min over λ ≥ 0 of λb + (1/n) Σ_s max_k (r_sk − λ c_sk): given λ, each set takes the
-    action with the highest r − λc. As λ falls a set moves along the concave hull of its points (c, r), from the
-    cheapest action up; each step of the hull buys value at a rate, its slope, and is taken when λ is below it. So the
+    action with the highest r − λc. As λ falls, a set moves along the concave hull of its points (c, r), from the
+    cheapest action up; each step of the hull buys value at a rate, its slope, and is taken once λ is below it. So the
     program is a fractional knapsack: buy the steps of all sets by descending slope until the money is spent. λ is the
-    slope of the last one. This needs no step size and no unit: other units of rewards or costs change no choice.
+    slope of the last one. This needs no step size, and changing the units of rewards or costs changes no choice.
 
     Over- and underspending moves the price: λ is that slope times e^(−2s), with s = credit/(horizon · budget) within ±1
     (a strict budget lets it fall further) and credit the budget granted so far minus what was spent. Slopes may differ
     by orders of magnitude, and an expensive step should be paid back by skipping the next one like it, not by giving up
     cheap ones. So the horizon is at least twice the largest step that the budget buys.
 
-    Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt at
-    most the horizon's budgets minus the debt, but one budget in any case. Credit is at most `horizon` budgets, and does
-    not grow while more money would buy nothing. So it
-    stays within ±`horizon` budgets, and n decisions in a row cost at most n + 2 · `horizon` budgets, if costs are as
-    predicted, no step costs more than half of `horizon` budgets and the cheapest action at most one; otherwise see
-    `strict`.
+    Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt, at
+    most the horizon's budgets minus the debt, but always at least one budget. Credit is at most `horizon` budgets, and
+    does not grow while more money would buy nothing. So it stays within ±`horizon` budgets, and n decisions in a row
+    cost at most n + 2 · `horizon` budgets, if costs are as predicted, no step costs more than half of `horizon` budgets
+    and the cheapest action costs at most one; otherwise see `strict`.
 
     Parameters
     ----------
     budget
         The mean cost of a decision.
     horizon
-        Decisions within which the spend returns to the budget.
+        The number of decisions within which spending returns to the budget.
     strict
-        Whether credit is kept within ±`horizon` budgets even where steps cost more: an action that costs more than
-        2 · `horizon` budgets is then never chosen, unless it is the cheapest. If not, credit may grow to the cost of
-        the most expensive action, so that it can be saved for, and debt to twice the largest step.
+        Whether credit is kept within ±`horizon` budgets even if steps cost more: an action that costs more than
+        2 · `horizon` budgets is then never chosen, unless it is the cheapest. Otherwise, credit may grow to the cost of
+        the most expensive action, to save up for it, and debt to twice the largest step.
 
     References
     ----------
@@ -86,12 +85,12 @@ class Pacer(Component):
         self.budget = inputs.size(budget, "budget")
         self.horizon = inputs.whole(horizon, "horizon")
         self.strict = bool(strict)
-        # The steps of recent sets, by row: their slopes and what they add to the cost of the cheapest action.
+        # The steps of recent sets, by row: their slopes, and what they add to the cost of the cheapest action.
         self.slopes: Array = np.full((WINDOW, 1), -np.inf)
         self.rises: Array = np.zeros((WINDOW, 1))
         self.bases: Array = np.zeros(WINDOW)
         self.seen = 0
-        # When last solved: the price that the budget alone would set, and the credit that counts as large.
+        # From the last solution: the price that the budget alone would set, and the credit that counts as large.
         self.steady = 0.0
         self.unit = self.horizon * self.budget
         self.due = 1
@@ -105,7 +104,7 @@ class Pacer(Component):
         """The most that an action may cost now, unless it is the cheapest."""
         if self.credit >= 0.0:
             return max(self.horizon * self.budget, 2.0 * self.credit)
-        # The debt that a large step has left is no reason to refuse small ones, unless it is to be kept small.
+        # The debt left by a large step is no reason to refuse small ones, unless debt must be kept small.
         most = self.horizon * self.budget if self.strict else self.unit
         return max(most + self.credit, self.budget)
 
@@ -172,14 +171,14 @@ class Pacer(Component):
         self.seen += 1
 
     def _solve(self) -> None:
-        """Buy the steps worth buying by falling slope until the money is spent; the last slope is the price."""
+        """Buy the steps worth buying by descending slope until the money is spent; the last slope is the price."""
         filled = min(self.seen, WINDOW)
         worth = self.slopes > 0.0
         slopes, rises = self.slopes[worth], self.rises[worth]
         order = np.argsort(-slopes)
         reached = rises[order].cumsum()
         last = int(reached.searchsorted(filled * self.budget - float(self.bases[:filled].sum())))
-        # Beyond the last step everything worth buying can be bought.
+        # Past the last step, everything worth buying can be bought.
         self.steady = float(slopes[order[last]]) if last < len(order) else 0.0
         self.unit = self.horizon * self.budget
         if self.steady > 0.0:
@@ -191,7 +190,7 @@ class Pacer(Component):
         return super().state() | {name: getattr(self, name).copy() for name in ("slopes", "rises", "bases")}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned."""
+        """Restore a saved state."""
         super().restore(state)
         self.slopes, self.rises, self.bases = self.slopes.copy(), self.rises.copy(), self.bases.copy()
 
@@ -201,7 +200,7 @@ class Pacer(Component):
         if not self.strict:
             most = max(most, dearest)
         if self.steady == 0.0:
-            # Everything worth buying has been bought. Money left over is not saved, or it would all be spent at once
+            # Everything worth buying has been bought. Leftover money is not saved, or it would all be spent at once
             # when a price rises.
             most = min(most, max(self.credit, 0.0))
         self.credit = min(self.credit + self.budget - cost, most)
@@ -209,12 +208,12 @@ class Pacer(Component):
         self.count += 1
 
     def settle(self, expected: float, cost: float) -> None:
-        """Replace the expected cost of a decision by its actual cost; the difference counts as of now."""
+        """Replace the expected cost of a decision with its actual cost; the difference counts as of now."""
         self.credit -= cost - expected
         self.spent += cost - expected
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
-        """Add up the spend; the window remains that of this replica."""
+        """Add up the spending; the window remains this replica's own."""
         self.credit, self.spent = (float(merging.total(replicas, name)) for name in ("credit", "spent"))
         self.count = merging.count(replicas, "count")
 
@@ -222,7 +221,7 @@ class Pacer(Component):
 def steps(values: Array, costs: Array) -> tuple[list[float], list[float], float]:
     """Return the concave hull of the points (cost, value): slopes, rises of cost, and the cost of its first point.
 
-    Slopes fall from step to step. Where there are more than `STEPS`, neighbors are joined.
+    Slopes fall from step to step. If there are more than `STEPS`, neighbors are merged.
 
     Examples
     --------
@@ -234,7 +233,7 @@ def steps(values: Array, costs: Array) -> tuple[list[float], list[float], float]
     for cost, lost in sorted(zip(costs.tolist(), (-values).tolist(), strict=True)):
         if hull and cost == hull[-1][0]:
             continue
-        # A point on or below the line between its neighbors is no corner.
+        # A point on or below the line between its neighbors is not a corner.
         while len(hull) > 1:
             (first, low), (middle, high) = hull[-2:]
             if (high - low) * (cost - first) > (-lost - low) * (middle - first):

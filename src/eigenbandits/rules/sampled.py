@@ -1,4 +1,4 @@
-"""Optimism by sampling, as the paper's experiments do it: many models, and the most optimistic of them decides."""
+"""Optimism by sampling, as in the paper's experiments: of many models, the most optimistic one decides."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from eigenbandits import inputs
 from eigenbandits.belief.base import View
 from eigenbandits.rules.base import Choice, Rule
 
-# Values of models for actions that are computed at a time: a megabyte, which stays in the cache.
+# The number of values (models times actions) computed at a time: a megabyte, which stays in the cache.
 _VALUES = 1 << 17
 
 
 class SampledOptimism(Rule):
     """Draw `samples` models from the confidence set and follow the one that promises most (section 5 of the paper).
 
-    Models come from the boundary of the set, since that is where its optimistic members are. The promise approaches
-    the closed form from below as samples grow.
+    Models are drawn from the boundary of the set, since its optimistic members lie there. The promised value approaches
+    the closed form from below as the number of samples grows.
 
     Parameters
     ----------
@@ -43,6 +43,6 @@ class SampledOptimism(Rule):
             if best is None or upper > best.upper:
                 best = Choice(chosen, upper, partial(models.vector, row))
         assert best is not None
-        # The one model, taken now: a decision that waits for its reward should not keep all the others alive.
+        # Computed now, since a decision that waits for its reward should not keep all the other models alive.
         model = best.model()
         return Choice(best.index, best.upper, lambda: model, view.finding(best.index))

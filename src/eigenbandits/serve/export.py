@@ -1,4 +1,4 @@
-"""The log as Parquet, with propensities, for off-policy evaluation."""
+"""Export of the log to Parquet, with propensities, for off-policy evaluation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # A decision and its reward.
 Exported = tuple[DecisionRow, RewardRow | None]
-# Numbers held in memory at a time, and decisions with items by id that are handed to Arrow at once: it reads Python's
-# objects without letting other threads run.
+# Numbers held in memory at a time, and the number of decisions with item ids passed to Arrow in one call, which reads
+# Python objects without letting other threads run.
 _AT_ONCE, _PAGE = 1_000_000, 100
-# Decisions in a row group of the compact form.
+# Decisions per row group in the compact format.
 _GROUP = 1000
 
 _LOG = [
@@ -59,7 +59,7 @@ _COMPACT = [
 
 
 class Span(NamedTuple):
-    """The decisions with numbers above `after` and up to `through`, made from `since` on and before `until`."""
+    """The decisions numbered above `after` and up to `through`, made at or after `since` and before `until`."""
 
     after: int = 0
     through: int = 10**15
@@ -67,12 +67,12 @@ class Span(NamedTuple):
     until: float = math.inf
 
     def pages(self, journal: Journal, hosted: HostedPolicy, size: int) -> Iterator[list[Exported]]:
-        """Yield these decisions with their rewards, in the order of their numbers."""
+        """Yield these decisions with their rewards, ordered by number."""
         after = self.after
-        while found := journal.exported(hosted.id, after, size):
-            after = found[-1][0].round
+        while page := journal.exported(hosted.id, after, size):
+            after = page[-1][0].round
             yield [
-                one for one in found if one[0].round <= self.through and self.since <= one[0].decided_at < self.until
+                pair for pair in page if pair[0].round <= self.through and self.since <= pair[0].decided_at < self.until
             ]
             if after >= self.through:
                 return
@@ -82,17 +82,17 @@ _ALL = Span()
 
 
 def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: bool, span: Span) -> int:
-    """Write the decisions of a policy with a catalogue, each with its query and the ids of its items; return how many.
+    """Write the decisions of a policy with a catalogue, each with its query and item ids; return how many.
 
-    Where all items of the catalogue were offered, `items` is null and `generation` the catalogue's version.
+    If all items of the catalogue were offered, `items` is null and `generation` is the catalogue's version.
     """
     schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
     assert catalogue is not None
     with _writer(path, schema) as write_group:
         batches: list[pa.RecordBatch] = []
-        for found in span.pages(journal, hosted, _PAGE):
+        for page in span.pages(journal, hosted, _PAGE):
             rows: list[tuple[Any, ...]] = []
-            for row, end in found:
+            for row, end in page:
                 offered, _ = decode_decision(row.content)
                 if isinstance(offered, ListMember):
                     first = row.round - offered.offset
@@ -136,11 +136,11 @@ def write(
     Parameters
     ----------
     everything
-        Add the columns that `offpolicy.Log` does not take.
+        Add the columns that `offpolicy.Log` does not use.
     rewarded
-        Leave out decisions that have no reward, and those of whose sets only the row chosen was kept.
+        Leave out decisions without a reward, and decisions whose sets were pruned to the chosen row.
     span
-        Which decisions.
+        Which decisions to write.
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
     count = 0
@@ -157,9 +157,9 @@ def write(
 
 @contextmanager
 def _writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield what writes a row group and waits until it is on disk.
+    """Yield a function that writes a row group and waits until it is on disk.
 
-    Otherwise a commit of the service, which needs the same disk, could have to wait for all groups written so far.
+    Without the wait, a commit of the service, which uses the same disk, might have to wait for all groups so far.
     """
     with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
@@ -172,7 +172,7 @@ def _writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None
 
 
 def _nested(sets: Sequence[NDArray[np.float32]]) -> pa.Array:
-    """Return decision sets as a column: made of their buffers, not number by number."""
+    """Return decision sets as a column, built from their buffers rather than number by number."""
     lengths = np.repeat([one.shape[1] for one in sets], [len(one) for one in sets])
     values = pa.array(np.concatenate([one.ravel() for one in sets]))
     vectors = pa.ListArray.from_arrays(_offsets(lengths), values)
@@ -186,8 +186,8 @@ def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> pa.Array:
 def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     rows: list[tuple[Any, ...]] = []
     numbers = 0
-    for found in span.pages(journal, hosted, 200):
-        for row, end in found:
+    for page in span.pages(journal, hosted, 200):
+        for row, end in page:
             decision_set, _ = decode_decision(row.content)
             if isinstance(decision_set, ListMember):
                 first = row.round - decision_set.offset
@@ -210,5 +210,5 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
 
 
 def _cost(row: DecisionRow, end: RewardRow | None) -> float | None:
-    """Return what was paid or, where nobody has said, what was expected."""
+    """Return the cost reported with the reward, or the expected cost if none was reported."""
     return row.cost if end is None or end.cost is None else end.cost

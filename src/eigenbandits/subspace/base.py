@@ -22,7 +22,7 @@ class Frame:
 
     With V (d, m) the directions, μ the offset of the mean and κ the intercept's coordinate, an action has the
     coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centering μ = 0 and κ is absent. `spectrum`
-    holds all d eigenvalues, those without a direction by their mean; `rank` of them stand out of the noise.
+    holds all d eigenvalues, those without a direction by their mean; `rank` of them stand out from the noise.
     """
 
     directions: Array
@@ -35,7 +35,7 @@ class Frame:
 
     @cached_property
     def leading(self) -> Frame:
-        """The frame of the directions that stand out of the noise."""
+        """The frame of the directions that stand out from the noise."""
         if self.rank == self.directions.shape[1]:
             return self
         return replace(self, directions=self.directions[:, : self.rank])

@@ -46,7 +46,7 @@ class PCA(Subspace):
     Parameters
     ----------
     rank
-        m, or "auto": the number of eigenvalues that stand out of the noise, chosen again at each refresh.
+        m, or "auto": the number of eigenvalues that stand out from the noise, chosen again at each refresh.
     projection_error
         How ‖P̂ − P‖₂ is bounded: "estimated" from the spectrum; "theorem" (Φ_t of the paper's appendix) and
         "theorem-main" (φ_δ/√t of its main text), which need `structure`; or a number.

@@ -115,7 +115,7 @@ class Spectrum(PCA):
 
 
 class BoundedSpectrum(Spectrum):
-    """The whole spectrum, with an estimated bound on the error of the directions that stand out of the noise.
+    """The whole spectrum, with an estimated bound on the error of the directions that stand out from the noise.
 
     For beliefs that weigh all directions and also assume that θ* lies in the leading ones (`Frame.leading`).
 

@@ -33,7 +33,7 @@ class Streaming(Subspace):
     Parameters
     ----------
     rank
-        m, or "auto": the number of the block's directions that stand out of the noise.
+        m, or "auto": the number of the block's directions that stand out from the noise.
     projection_error
         "estimated" from the spectrum, or a number.
     growth

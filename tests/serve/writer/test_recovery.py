@@ -98,7 +98,7 @@ def test_only_two_snapshots_are_kept_and_the_older_one_helps_too(tmp_path):
 
 def test_a_snapshot_that_is_no_snapshot():
     for content in (b"", b"x", b"eigenbandits-snapshot-1\n" + bytes(40)):
-        with pytest.raises(ValueError, match="cut short or damaged"):
+        with pytest.raises(ValueError, match="truncated or damaged"):
             unpack_snapshot(content)
 
 

@@ -1,1 +1,1 @@
-"""A confidence set that is proved for all rounds at once (docs/certified.md)."""
+"""A confidence set proven to hold in all rounds simultaneously (docs/certified.md)."""

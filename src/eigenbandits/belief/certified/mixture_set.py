@@ -1,4 +1,4 @@
-"""A set that is proved for all rounds at once: two ridges predict, and the least of their upper bounds decides."""
+"""A set proven to hold in all rounds simultaneously: two ridges predict, and the smaller upper bound decides."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 
 Array = NDArray[np.float64]
-# The two readings, in the order in which their ridges and scores are kept.
+# The two readings, in the order in which their ridges and scores are stored.
 STRUCTURED, AMBIENT = 0, 1
-# λ_out is at most 2¹² λ, also where ε is 0: by then the outside is as good as cut, and more would only cost digits.
+# λ_out is at most 2¹² λ, even if ε is 0: at that point the outside is practically cut, and more would only cost digits.
 DOUBLINGS = 12
 
 
@@ -30,26 +30,26 @@ class MixtureSet(Belief):
     """θ* in the set {‖r − Xθ‖² ≤ ρ, ‖θ‖ ≤ S, ‖(I − P̂)θ‖ ≤ εS}, read through two ridges (docs/certified.md).
 
     Two members predict every reward: one with the ridge λ_in P̂ + λ_out (I − P̂) of the latest subspace, one with λI.
-    The mixture of their scores gives ρ, which holds for all rounds at once with probability 1 − δ whatever the frames
-    and decision sets were, as long as they were fixed before the reward. On that one event each ridge has an ellipsoid
-    around its own estimate, and an action is worth the least of its upper bounds. The reading by λI assumes nothing but
-    R and S; that of the subspace also that θ* lies in the true one and that ε bounds the projection error. Where its
-    ellipsoid is empty that assumption is refuted, and where its member has predicted worse than the other it is
-    doubtful; in both cases the reading is left out, which can only widen the set.
+    The mixture of their scores gives ρ, which holds in all rounds simultaneously with probability 1 − δ, whatever the
+    frames and decision sets were, as long as they were fixed before the reward. On that one event, each ridge has an
+    ellipsoid around its own estimate, and the value of an action is the smallest of its upper bounds. The reading with
+    λI assumes nothing but R and S; that of the subspace also assumes that θ* lies in the true subspace and that ε
+    bounds the projection error. If its ellipsoid is empty, that assumption is refuted; if its member has predicted
+    worse than the other, it is doubtful. In both cases the reading is left out, which can only widen the set.
 
-    The ridges follow from R and S. A prior that spreads S² evenly over d directions asks for λ = dR²/S², one over the m
-    of the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log det: with E
-    the energy of the chosen actions outside, R² log det is at most R²E/λ_out, and the sum is least at
-    λ_out = R√E/(εS). It is taken at each new frame from what has been chosen so far, but not below λ.
+    The ridges follow from R and S. A prior that spreads S² evenly over d directions calls for λ = dR²/S², one over the
+    m directions of the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log
+    det: with E the energy of the chosen actions outside, R² log det is at most R²E/λ_out, and the sum is smallest at
+    λ_out = R√E/(εS). It is recomputed for each new frame from the actions chosen so far, but kept at or above λ.
 
     Parameters
     ----------
     noise
         R > 0: rewards are R-sub-Gaussian around their mean; ½ is safe for rewards in [0, 1].
     theta_bound
-        S ≥ ‖θ*‖₂, of the lifted parameter where there is an intercept.
+        S ≥ ‖θ*‖₂, of the lifted parameter if there is an intercept.
     delta
-        δ: the probability with which θ* may leave the set, ever.
+        δ: the probability with which θ* may ever leave the set.
 
     Examples
     --------
@@ -83,34 +83,36 @@ class MixtureSet(Belief):
         self.scores: Array = np.zeros(2)
         self.version = 0
         self.error = 1.0
-        # Rewards after which the reading by the subspace was refuted, and after which it was left out for any reason.
+        # The numbers of rewards after which the subspace's reading was refuted, and was left out for any reason.
         self.refutations = 0
         self.doubts = 0
         self.solved_action: Array | None = None
         self.solved: Array | None = None
-        # How many rewards the sums will hold after the one that is being learned, and the scores then.
+        # How many rewards the sums will hold after the one that is being learned, and the scores at that point.
         self._coming = (0, self.scores)
 
     @property
     def unit(self) -> float:
-        """R²/S², the ridge of a prior that allows S² in one direction."""
+        """R²/S², the ridge of a prior that puts S² in one direction."""
         return (self.noise / self.theta_bound) ** 2
 
     @property
     def ridges(self) -> tuple[Ridge, Ridge]:
-        """The ridge of the subspace and that of the whole space."""
+        """The ridge of the subspace and the ridge of the whole space."""
         return self.structured, self.ambient_ridge
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Set up both ridges; before the first frame they are the same."""
+        """Set up both ridges, which are identical before the first frame."""
         self.evidence.start(dim)
         for ridge in self.ridges:
             ridge.start(dim, dim * self.unit)
 
     def follow(self, frame: Frame | None) -> None:
-        """Turn the ridge of the subspace to a new frame."""
+        """Turn the subspace's ridge to a new frame."""
         if frame is None:
-            raise ValueError("a certified belief needs a subspace with directions, such as PCA; the whole has none.")
+            raise ValueError(
+                "a certified belief needs a subspace with directions, such as PCA; the whole space has none."
+            )
         self.error = min(frame.error, 1.0)
         if frame.version == self.version and self.structured.span is not None:
             return
@@ -120,19 +122,19 @@ class MixtureSet(Belief):
         self.structured.turn(span, span.shape[1] * self.unit, self._outside(span), self.evidence)
 
     def _outside(self, span: Array) -> float:
-        """Return λ_out: R√E/(εS), to the nearest doubling of λ, since a change of λ_out asks for a factorization."""
+        """Return λ_out = R√E/(εS) as a power-of-two multiple of λ, since each change requires a factorization."""
         least = self.ambient_ridge.outside
         gram = self.evidence.gram
         whole = float(np.trace(gram.flush()))
         energy = max(whole - float(np.vdot(span, gram.times_columns(span))), 0.0)
-        wanted = self.noise * math.sqrt(energy)
-        given = self.error * self.theta_bound * least
-        if wanted >= given * 2.0**DOUBLINGS:
+        numerator = self.noise * math.sqrt(energy)
+        denominator = self.error * self.theta_bound * least
+        if numerator >= denominator * 2.0**DOUBLINGS:
             return least * 2.0**DOUBLINGS
-        return least * 2.0 ** max(round(math.log2(wanted / given)), 0) if wanted > given else least
+        return least * 2.0 ** max(round(math.log2(numerator / denominator)), 0) if numerator > denominator else least
 
     def note(self, finding: Finding | None) -> None:
-        """Keep Z⁻¹x, by both ridges, of the action whose reward is likely to be learned next."""
+        """Store Z⁻¹x, for both ridges, of the action likely to be rewarded next."""
         if finding is not None:
             self.solved_action, self.solved = finding.action, finding.solved
 
@@ -142,10 +144,12 @@ class MixtureSet(Belief):
             ridge.predict(action, known) for ridge, known in zip(self.ridges, self._known(action), strict=True)
         ]
         scores = self.scores + [
-            mixture.prediction_score(surprise=reward - found.mean, gain=found.gain, noise=self.noise)
-            for found in predictions
+            mixture.prediction_score(surprise=reward - prediction.mean, gain=prediction.gain, noise=self.noise)
+            for prediction in predictions
         ]
-        lost = [ridge.learn(found, action, reward) for ridge, found in zip(self.ridges, predictions, strict=True)]
+        lost = [
+            ridge.learn(prediction, action, reward) for ridge, prediction in zip(self.ridges, predictions, strict=True)
+        ]
         # Last, since everything above can be recomputed from the sums (`recover`).
         self._coming = self.evidence.count + 1, scores
         self.evidence.add(action, reward)
@@ -157,7 +161,7 @@ class MixtureSet(Belief):
         self.doubts += refuted or self.outvoted
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
-        """Take in many, one by one since each is predicted from those before it; all of them or, if cut off, none."""
+        """Learn rewards one at a time, since each is predicted from those before it; if interrupted, learn none."""
         before = copy.deepcopy(self.state())
         try:
             super().learn_many(actions, rewards, forecasts)
@@ -166,7 +170,7 @@ class MixtureSet(Belief):
             raise
 
     def _known(self, action: Array) -> tuple[Array | None, Array | None]:
-        """Return Z⁻¹x by each ridge where choosing the action has found them already."""
+        """Return Z⁻¹x for each ridge if choosing the action has already computed them."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
         if known is not None and solved is not None and known.tobytes() == action.tobytes():
@@ -174,11 +178,11 @@ class MixtureSet(Belief):
         return None, None
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up the sums and the scores; the set still holds for all rounds at once (docs/certified.md).
+        """Add up the sums and the scores; the set still holds in all rounds simultaneously (docs/certified.md).
 
-        A member that predicts each reward from the past of its own replica alone predicts from the past, so that the
-        sum of its scores is a score. With λI the order does not matter, and neither does who knew what: its score is
-        that of one process, the residual and R² log(det Z/det W).
+        A member that predicts each reward from the past of its own replica predicts from the past, so the sum of its
+        scores is a score. With λI, neither the order matters nor which replica learned what: the score is that of a
+        single process, the residual plus R² log(det Z/det W).
         """
         scores = merging.total(replicas, "scores")
         self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas])
@@ -193,7 +197,7 @@ class MixtureSet(Belief):
         self.scores = scores
 
     def recover(self) -> None:
-        """Recompute everything that follows from the sums; a reward that they hold is scored, any other is not."""
+        """Recompute everything that follows from the sums; a reward is scored only if the sums include it."""
         count, scores = self._coming
         if count == self.evidence.count:
             self.scores = scores
@@ -206,9 +210,9 @@ class MixtureSet(Belief):
         return mixture.mixture_level(scores=self.scores.tolist(), noise=self.noise, delta=self.delta)
 
     def squares(self, error: float | None = None) -> tuple[float, float]:
-        """Return the squared radius of each reading, below 0 where its assumption is refuted; with ε, or another."""
+        """Return the squared radius of each reading, below 0 if its assumption is refuted, for this ε or another."""
         level, error = self.level(), self.error if error is None else error
-        found = [
+        squares = [
             mixture.reading_square(
                 level=level,
                 residual=ridge.residual,
@@ -221,21 +225,21 @@ class MixtureSet(Belief):
             )
             for ridge in self.ridges
         ]
-        return found[STRUCTURED], found[AMBIENT]
+        return squares[STRUCTURED], squares[AMBIENT]
 
     @property
     def outvoted(self) -> bool:
-        """Whether the member of the whole space has predicted the rewards better than that of the subspace.
+        """Whether the member of the whole space has predicted the rewards better than the member of the subspace.
 
-        Before the ellipsoid of a wrong subspace is empty it is small, and would decide with a confidence that the
-        rewards do not share.
+        The ellipsoid of a wrong subspace becomes small before it becomes empty; without this check it would decide with
+        a confidence that the rewards do not justify.
         """
         return bool(self.scores[STRUCTURED] > self.scores[AMBIENT])
 
     def radii(self) -> list[tuple[Ridge, float]]:
-        """Return the ridges that decide, each with its radius; that of the subspace is left out where it is doubtful.
+        """Return the ridges that decide, each with its radius; that of the subspace is left out if it is doubtful.
 
-        A refuted reading of the whole space refutes R or S themselves, and nothing is proved then. To go on exploring,
+        A refuted reading of the whole space refutes R or S themselves, and then nothing is proven. To keep exploring,
         the radius is the one that this member would have alone: R² log(det Z/det W) instead of the mixture's.
         """
         squares = self.squares()
@@ -250,13 +254,13 @@ class MixtureSet(Belief):
         return [(ridge, math.sqrt(learned + known))]
 
     def view(self, lifted: Array) -> LeastUpper:
-        """Look at the set through a decision set."""
+        """Return a view of the set through a decision set."""
         return LeastUpper(self.radii(), lifted)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radii, and whether and how often the subspace was refuted or outvoted."""
         squares = self.squares()
-        found: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "rewards_learned": self.evidence.count,
             "noise": self.noise,
             "radius_structured": math.sqrt(max(squares[STRUCTURED], 0.0)),
@@ -268,9 +272,9 @@ class MixtureSet(Belief):
             "warnings": [],
         }
         if squares[AMBIENT] < 0.0:
-            found["warnings"].append(
+            entries["warnings"].append(
                 "The rewards refute the noise or the bound on θ* that were given: nothing is certified."
             )
         elif squares[STRUCTURED] < 0.0:
-            found["warnings"].append("The rewards refute the low-rank assumption: the whole space alone decides.")
-        return found
+            entries["warnings"].append("The rewards refute the low-rank assumption: the whole space alone decides.")
+        return entries

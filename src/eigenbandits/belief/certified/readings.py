@@ -1,4 +1,4 @@
-"""One or two ellipsoids that both hold θ*, seen through one decision set: the least of their upper bounds counts."""
+"""The view of one or two ellipsoids that each contain θ*: the smallest of their upper bounds counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class LeastUpper(View):
-    """One or two readings, each a ridge and the radius around its estimate, through one decision set."""
+    """One or two readings, each a ridge and the radius around its estimate, seen through one decision set."""
 
     def __init__(self, readings: list[tuple[Ridge, float]], lifted: Array) -> None:
         self.readings = readings
@@ -24,11 +24,11 @@ class LeastUpper(View):
         self._centers = [ridge.center for ridge, _ in readings]
         # The bounds of the first reading and its products Z⁻¹x, for all actions.
         self._first: tuple[Array, Array] | None = None
-        # The same of the second by row, where they were asked for.
+        # The same for the second reading, by row, where requested.
         self._second: dict[int, tuple[float, Array]] = {}
 
     def part(self, rows: slice | Rows) -> LeastUpper:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         part = LeastUpper(self.readings, self.lifted[rows])
         if self._first is not None:
             part._first = self._first[0][rows], self._first[1][rows]
@@ -55,18 +55,18 @@ class LeastUpper(View):
         return self._first
 
     def second(self, rows: Rows) -> Array:
-        """Return the bounds of the second reading for some of the actions."""
+        """Return the bounds of the second reading for a subset of the actions."""
         values, products = self.bounds(1, self.lifted[rows])
         self._second.update(zip(rows.tolist(), zip(values.tolist(), products, strict=True), strict=True))
         return values
 
     def least(self, rows: Rows) -> Array:
-        """Return the least upper bound of some of the actions."""
-        found = self.first()[0][rows]
-        return found if len(self.readings) == 1 else np.minimum(found, self.second(rows))
+        """Return the smallest upper bound for each of a subset of the actions."""
+        bounds = self.first()[0][rows]
+        return bounds if len(self.readings) == 1 else np.minimum(bounds, self.second(rows))
 
     def least_of(self, index: int) -> float:
-        """Return the same for one action."""
+        """Return the smallest upper bound of one action."""
         value = float(self.first()[0][index])
         if len(self.readings) == 1:
             return value
@@ -75,45 +75,45 @@ class LeastUpper(View):
         return min(value, self._second[index][0])
 
     def highest_of(self, index: int) -> float:
-        """Return the highest lower bound of one action; each reading's lies as far below its estimate as the upper."""
+        """Return the highest lower bound of one action; a reading's bounds are symmetric around its estimate."""
         self.least_of(index)
         row = self.lifted[index].astype(np.float64, copy=False)
-        found = 2.0 * float(row @ self._centers[0]) - float(self.first()[0][index])
+        lower = 2.0 * float(row @ self._centers[0]) - float(self.first()[0][index])
         if len(self.readings) == 1:
-            return found
-        return max(found, 2.0 * float(row @ self._centers[1]) - self._second[index][0])
+            return lower
+        return max(lower, 2.0 * float(row @ self._centers[1]) - self._second[index][0])
 
     def uppers(self) -> Array:
-        """Return the least upper bound of each action."""
+        """Return the smallest upper bound of each action."""
         return self.least(np.arange(len(self.lifted)))
 
     def lowers(self) -> Array:
         """Return the highest lower bound of each action."""
         rows = self.lifted.astype(np.float64, copy=False)
-        found = 2.0 * (rows @ self._centers[0]) - self.first()[0]
+        lower = 2.0 * (rows @ self._centers[0]) - self.first()[0]
         if len(self.readings) == 1:
-            return np.asarray(found)
+            return np.asarray(lower)
         if len(self._second) < len(rows):
             self.second(np.arange(len(rows)))
         uppers = np.array([self._second[row][0] for row in range(len(rows))])
-        return np.asarray(np.maximum(found, 2.0 * (rows @ self._centers[1]) - uppers))
+        return np.asarray(np.maximum(lower, 2.0 * (rows @ self._centers[1]) - uppers))
 
     def best(self) -> tuple[int, float]:
-        """Return the action with the highest least upper bound; the second reading looks only at those that may."""
+        """Return the action whose smallest upper bound is highest; the second reading is for possible winners only."""
         return walk(self.first()[0], self.least_of, self.least)
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Find the first reading's bounds of all parts at once."""
+        """Compute the first reading's bounds for all parts at once."""
         self.first()
 
     def finding(self, index: int) -> Finding | None:
-        """Return Z⁻¹x by both ridges, one row each, where both are known."""
+        """Return Z⁻¹x for both ridges, one row each, if both are known."""
         if self._first is None or index not in self._second:
             return None
         return Finding(self.lifted[index].astype(np.float64), np.array([self._first[1][index], self._second[index][1]]))
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Give θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
+        """Return a function that computes θ̂ + ω Z⁻¹x/‖x‖_{Z⁻¹} of the reading that binds."""
         binds = self.least_of(index) < self.first()[0][index]
         solved = self._second[index][1] if binds else self.first()[1][index]
         center, radius = self._centers[int(binds)], self.readings[int(binds)][1]
@@ -126,6 +126,6 @@ class LeastUpper(View):
         return model
 
     def believer(self) -> Callable[[], Array]:
-        """Give θ̂."""
+        """Return a function that returns θ̂."""
         center = self._centers[0]
         return lambda: center

@@ -1,4 +1,4 @@
-"""A ridge estimate whose ridge can turn: θ̂ = Z⁻¹b with Z = Σ + W, W of one level inside a span and one outside."""
+"""A ridge estimate whose ridge can turn: θ̂ = Z⁻¹b with Z = Σ + W, W having one level inside a span and one outside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDING = float(np.finfo(float).eps)
 
 
 class Prediction(NamedTuple):
-    """What a ridge says of a reward before it is seen: the mean μ = xᵀθ̂, the gain v = xᵀZ⁻¹x, and Z⁻¹x."""
+    """A ridge's prediction of a reward before it is seen: the mean μ = xᵀθ̂, the gain v = xᵀZ⁻¹x, and Z⁻¹x."""
 
     mean: float
     gain: float
@@ -26,7 +26,7 @@ class Prediction(NamedTuple):
 class Ridge(Component):
     """Z⁻¹, θ̂ and the residual ‖r‖² − bᵀZ⁻¹b under W = λ_in UUᵀ + λ_out (I − UUᵀ).
 
-    A reward is a change of rank one; another U with the same λ_out is one of twice its rank, by Woodbury's formula.
+    A reward is a rank-one change; a new U with the same λ_out is a change of twice its rank, by the Woodbury formula.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -37,30 +37,30 @@ class Ridge(Component):
         self.inverse = linalg.SymmetricSum(sign=-1.0)
         self.center: Array = np.zeros(0)
         self.residual = 0.0
-        # U (D, q), or None where W = λ_out I.
+        # U (D, q), or None if W = λ_out I.
         self.span: Array | None = None
         self.inside = self.outside = 1.0
         self.largest = 1.0
         self.since_repair = 0
 
     def start(self, dim: int, level: float) -> None:
-        """Set up W = level · I, and no rewards."""
+        """Set up W = level · I, without rewards."""
         self.inverse.start(dim, linalg.block_for(dim), 1.0 / level)
         self.center = np.zeros(dim)
         self.inside = self.outside = level
         self.largest = 1.0 / level
 
     def predict(self, action: Array, solved: Array | None = None) -> Prediction:
-        """Return what is expected of an action's reward, given Z⁻¹x where it is known already."""
+        """Return the prediction of an action's reward, given Z⁻¹x if it is already known."""
         products = self.inverse.times(action) if solved is None else solved
         gain = max(float(linalg.dot(action, products)), 0.0)
         return Prediction(float(linalg.dot(action, self.center)), gain, products)
 
     def learn(self, prediction: Prediction, action: Array, reward: float) -> bool:
-        """Take in the reward of an action that has been predicted, and return whether its gain was lost in rounding."""
+        """Learn the reward of an action that was predicted; return whether its gain was lost in rounding."""
         gain, surprise = prediction.gain, reward - prediction.mean
-        # Z⁻¹ carries errors of the size of rounding in its largest entry. A gain below them is noise, and updates by
-        # noise feed on each other: leave such rewards to the next factorization.
+        # Z⁻¹ has errors on the scale of the rounding of its largest entry. A gain below them is noise, and updates by
+        # noise reinforce each other: such rewards are left to the next factorization.
         if gain < 16.0 * _ROUNDING * self.largest * float(linalg.dot(action, action)):
             return True
         weight = 1.0 / (1.0 + gain)
@@ -71,10 +71,10 @@ class Ridge(Component):
         return False
 
     def upkeep(self, lost: bool, evidence: Evidence) -> None:
-        """Count a reward that the evidence holds by now, and recompute everything when that is due.
+        """Count a reward that is now in the evidence, and recompute everything when due.
 
-        A fresh factorization every 4d rewards costs a small part of what the updates themselves cost, and keeps their
-        rounding at that of 4d steps.
+        A fresh factorization every 4d rewards costs a small part of what the updates themselves cost, and limits their
+        rounding errors to those of 4d steps.
         """
         self.since_repair += 1
         patience = max(256, 4 * len(self.center))
@@ -82,12 +82,12 @@ class Ridge(Component):
             self.repair(evidence)
 
     def turn(self, span: Array, inside: float, outside: float, evidence: Evidence) -> None:
-        """Change W to λ_in inside the span of orthonormal columns and λ_out outside."""
+        """Change W to λ_in inside the span of orthonormal columns and λ_out outside it."""
         if outside != self.outside:
             self.span, self.inside, self.outside = span, inside, outside
             self.repair(evidence)
             return
-        # What is added comes first, so that Z stays positive definite on the way.
+        # Add before subtracting, so that Z stays positive definite throughout.
         if self.span is not None:
             self._reweigh(self.span, self.outside - self.inside)
         self._reweigh(span, inside - outside)

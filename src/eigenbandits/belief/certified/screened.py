@@ -1,4 +1,4 @@
-"""A posterior that chooses, among the actions that a proved confidence set admits (docs/certified.md)."""
+"""A posterior that chooses among the actions admitted by a proven confidence set (docs/certified.md)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from eigenbandits.subspace.base import Frame
 
 Array = NDArray[np.float64]
 
-# An action is admitted if its proved regret is at most this many times the width of its own interval. Optimism's own
-# choice has 1, so that this factor is what the proved bound on the cumulative regret grows by.
+# An action is admitted if its proven regret is at most this many times the width of its own interval. For optimism's
+# own choice the factor is 1, so the proven bound on the cumulative regret grows by this factor.
 SLACK = 2.0
 
 
 class Screened(Belief):
-    """The flagship's posterior, screened by a set that holds θ* in all rounds at once.
+    """The flagship's posterior, screened by a set that contains θ* in all rounds simultaneously.
 
-    With U and L the bounds of the proved set, the regret of an action x is at most max U − L(x). Optimism takes the
-    action with the highest U, whose regret is therefore at most its own width U(x) − L(x), and the widths of the
-    actions chosen are what every proof of its regret adds up. Any other action will do as well, up to a factor c, if
+    With U and L the bounds of the proven set, the regret of an action x is at most max U − L(x). Optimism takes the
+    action with the highest U, whose regret is therefore at most its own width U(x) − L(x), and every proof of its
+    regret adds up the widths of the actions chosen. Any other action will do as well, up to a factor c, if
 
         max U − L(x) ≤ c (U(x) − L(x)),
 
-    and among these the posterior chooses by its own, far narrower, bounds: an assumption decides where to explore, and
+    and among these, the posterior chooses by its own, far narrower bounds: an assumption decides where to explore, and
     the proof limits what that can cost.
 
     Parameters
     ----------
     noise, theta_bound, delta
-        R, S and δ; see `MixtureSet`. The posterior learns the noise by itself, since R may be no more than a bound.
+        R, S and δ; see `MixtureSet`. The posterior learns the noise itself, since R may be only a bound.
     width
         See `Spectral`.
 
@@ -60,7 +60,7 @@ class Screened(Belief):
         self.noise, self.theta_bound, self.delta, self.width = noise, theta_bound, delta, width
         self.posterior = Spectral(width=width)
         self.proved = MixtureSet(noise, theta_bound, delta)
-        # What is being learned, so that an interruption leaves both with the same rewards.
+        # The rewards being learned, so that after an interruption both have the same rewards.
         self._pending: tuple[Array, Array, Sequence[Array | None] | None] | None = None
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
@@ -69,16 +69,16 @@ class Screened(Belief):
         self.proved.start(dim, intercept)
 
     def follow(self, frame: Frame | None) -> None:
-        """Let the posterior follow all directions, and the proved set those that stand out."""
+        """Let the posterior follow all directions, and the proven set those that stand out."""
         self.posterior.follow(frame)
         self.proved.follow(None if frame is None else frame.leading)
 
     def view(self, lifted: Array) -> ScreenedView:
-        """Look at both through a decision set."""
+        """Return a view of both through a decision set."""
         return ScreenedView(self.posterior.view(lifted), self.proved.view(lifted))
 
     def note(self, finding: Finding | None) -> None:
-        """Pass what a choice found to the posterior, whose view found it."""
+        """Pass what a choice computed to the posterior, whose view computed it."""
         self.posterior.note(finding)
 
     def accepts(self, forecast: Array | None) -> bool:
@@ -102,7 +102,7 @@ class Screened(Belief):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Let the posterior learn what the proved set has learned and it has not."""
+        """Let the posterior learn what the proven set has learned and it has not."""
         missing = self.proved.evidence.count - self.posterior.evidence.count
         if self._pending is not None and missing:
             actions, rewards, forecasts = self._pending
@@ -122,31 +122,31 @@ class Screened(Belief):
         self.proved.merge([replica.inside(replica.part.proved) for replica in replicas], frame)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return what the posterior reports, with the radii of the proved set and its warnings."""
+        """Return the posterior's report, with the radii of the proven set and its warnings."""
         return self.proved.diagnostics(frame) | self.posterior.diagnostics(frame)
 
 
 class ScreenedView(View):
-    """The posterior and the proved set through one decision set."""
+    """The posterior and the proven set, seen through one decision set."""
 
     def __init__(self, posterior: View, proved: LeastUpper) -> None:
         self.posterior_view = posterior
         self.proved = proved
 
     def estimates(self) -> Array:
-        """Return the posterior's."""
+        """Return the posterior's estimates."""
         return self.posterior_view.estimates()
 
     def uppers(self) -> Array:
-        """Return the proved bounds."""
+        """Return the proven upper bounds."""
         return self.proved.uppers()
 
     def lowers(self) -> Array:
-        """Return the proved bounds."""
+        """Return the proven lower bounds."""
         return self.proved.lowers()
 
     def best(self) -> tuple[int, float]:
-        """Return the posterior's choice among the actions that are admitted, and its proved upper bound."""
+        """Return the posterior's choice among the admitted actions, and its proven upper bound."""
         index, _ = self.posterior_view.best()
         optimist, top = self.proved.best()
         upper, lower = self.proved.least_of(index), self.proved.highest_of(index)
@@ -154,28 +154,28 @@ class ScreenedView(View):
             return index, upper
         uppers, lowers = self.proved.uppers(), self.proved.lowers()
         admitted = top - lowers <= SLACK * (uppers - lowers)
-        # Whatever rounding does.
+        # Regardless of rounding.
         admitted[optimist] = True
         index = int(np.where(admitted, self.posterior_view.uppers(), -np.inf).argmax())
         return index, float(uppers[index])
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Return the most optimistic model of the proved set."""
+        """Return the most optimistic model of the proven set."""
         return self.proved.optimist(index)
 
     def believer(self) -> Callable[[], Array]:
-        """Return the posterior's."""
+        """Return the posterior's believer."""
         return self.posterior_view.believer()
 
     def finding(self, index: int) -> Finding | None:
-        """Return what the posterior has found."""
+        """Return the posterior's finding."""
         return self.posterior_view.finding(index)
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Let both look at all parts at once."""
+        """Let both prefetch all parts at once."""
         self.posterior_view.prefetch(sizes)
         self.proved.prefetch(sizes)
 
     def part(self, rows: slice | Rows) -> ScreenedView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         return ScreenedView(self.posterior_view.part(rows), self.proved.part(rows))

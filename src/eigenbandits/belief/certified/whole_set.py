@@ -1,4 +1,4 @@
-"""The certified set of the whole space alone: one ridge, and nothing assumed but the noise and the bound on θ*."""
+"""The certified set of the whole space alone: one ridge, assuming only the noise and the bound on θ*."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eigenbandits.belief.ambient import Ambient
 
 
 class WholeSet(Ambient):
-    """‖θ − θ̂‖_Z ≤ Ω with a radius that is proved for all rounds at once (docs/certified.md, with one member).
+    """‖θ − θ̂‖_Z ≤ Ω with a radius proven to hold in all rounds simultaneously (docs/certified.md, with one member).
 
     The ridge is λ = dR²/S², the prior that spreads S² evenly over d directions.
 
@@ -25,7 +25,7 @@ class WholeSet(Ambient):
     >>> bounds.start(4)
     >>> bounds.ridge
     1.0
-    >>> bool(bounds.view(np.eye(4)).lowers().max() < -1.0)  # nothing is known yet but that ‖θ*‖ is at most 1
+    >>> bool(bounds.view(np.eye(4)).lowers().max() < -1.0)  # so far, only ‖θ*‖ ≤ 1 is known
     True
     """
 

@@ -1,1 +1,1 @@
-"""A posterior under a prior that follows the spectrum and is learned from the rewards (docs/flagship.md)."""
+"""A posterior whose prior follows the spectrum of the actions and is learned from the rewards (docs/flagship.md)."""

@@ -1,4 +1,4 @@
-"""A posterior whose prior follows the spectrum of all actions seen, with its shape, size and noise learned."""
+"""A posterior whose prior follows the spectrum of all actions seen; its shape, scale and noise are learned."""
 
 from __future__ import annotations
 
@@ -37,43 +37,44 @@ from eigenbandits.translation import RowMap
 
 Array = NDArray[np.float64]
 
-# How much rewards grow in number between two fits of the prior; rank-one updates in between keep the posterior exact.
-# `eigenbandits calibrate` has a study of this, and of the two numbers below.
+# Relative growth in the number of rewards between two fits of the prior; between fits, rank-one updates keep the
+# posterior exact. `eigenbandits calibrate` has a study of this and of the next two numbers.
 GROWTH = 0.5
-# The prior is also refitted once rewards are e⁶ times as likely under twice the expected variance, as after one reward
-# that is five standard deviations off, or many that are off by less. Rewards must have grown by a twentieth since the
-# last fit, so that heavy tails do not cause a fit in every round.
+# The prior is also refitted once the rewards are e⁶ times as likely under twice the expected variance, as after one
+# reward five standard deviations off, or many that are off by less. The number of rewards must have grown by 5 % since
+# the last fit, so that heavy tails do not cause a fit in every round.
 SURPRISING, SOONEST = 6.0, 0.05
-# The most rank-one updates between two fits, or 4d if that is more: rounding errors accumulate over them.
+# The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
 # Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
 MANY_DIMENSIONS = 512
-# The size of that sample. Some hundred rewards determine the few numbers of a prior well enough, and the time that it
-# takes grows with the cube of the size. In fewer dimensions, the sample is used while rewards number less than half of
-# them, because that is faster.
+# The size of that sample. A few hundred rewards determine the few numbers of a prior well enough, and the time of a fit
+# grows with the cube of the size. In fewer dimensions, the sample is used while there are fewer rewards than d/2,
+# because that is faster.
 SAMPLE = 512
 
 
 class Spectral(Ambient):
-    """θ ~ N(0, ρσ² g(C)) with C the second moment of all actions offered: a Gaussian posterior with nothing to set.
+    """θ ~ N(0, ρσ² g(C)), with C the second moment of all actions offered: a Gaussian posterior with nothing to tune.
 
-    The shape g, the signal-to-noise ratio ρ and the noise σ come from the rewards (`LearnedPrior`), whenever their
-    number has grown by a half, or sooner where they surprise; the members' posteriors are joined into the normal law
-    with the mixture's mean and covariance. An intercept is one more direction, with a flat prior. Multiplying the
-    actions, or the rewards, by a number, or adding one to all rewards, changes no choice.
+    The shape g, the signal-to-noise ratio ρ and the noise σ are learned from the rewards (`LearnedPrior`) whenever
+    their number has grown by half, or sooner if rewards are surprising. The members' posteriors are combined into the
+    normal distribution with the mixture's mean and covariance. An intercept is one more direction, with a flat prior.
+    Scaling the actions or the rewards, or adding a constant to all rewards, changes no choice.
 
-    If the largest reward has occurred more than once, it is taken to be a bound that values may lie beyond, and
-    likewise the smallest (`Bounds`).
+    If the largest reward has occurred more than once, it is treated as a bound that true values may exceed; likewise
+    for the smallest (`Bounds`).
 
     Parameters
     ----------
     noise
-        σ, or None: learned.
+        σ, or None to learn it.
     width
-        Optimism adds this many times what the best of the K actions offered would lie above its estimate if all were
-        equally uncertain: the expected maximum of K normal numbers, in posterior standard deviations, but at least one.
+        Optimism adds this many times the amount by which the best of the K actions offered would exceed its estimate if
+        all were equally uncertain: the expected maximum of K standard normal variables, in posterior standard
+        deviations, but at least one.
     memory
-        Half-life in rewards, or None: none is forgotten; see `Ambient`.
+        Half-life in rewards, or None to forget nothing; see `Ambient`.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
@@ -83,44 +84,44 @@ class Spectral(Ambient):
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
-        # The noise as it is used: what was given, or the latest estimate.
+        # The noise in use: the one given, or the latest estimate.
         super().__init__(1.0 if noise is None else inputs.noise_size(noise, learned=True), memory=memory)
         self.known_noise = noise
         self.width = inputs.size(width, "width", zero=True)
         self.prior = LearnedPrior()
         self.sample = Sample(self.memory)
         self.kappa = 0.0
-        # The size of the score's coordinate in lifted actions, or 0 where they have none.
+        # The size of the score's coordinate in lifted actions, or 0 if there are no scores.
         self.score = 0.0
         self.version = -1
-        # The members' estimates, (k, D), and what is known of each.
+        # The members' estimates (k, D), and the weight and ratio of each.
         self.members: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros(0)
         self.ratios: Array = np.zeros(0)
-        # The number of rewards at the next fit of the prior and at the last, and how much they have surprised since.
+        # The number of rewards at the next and at the last fit of the prior, and the surprise accumulated since.
         self.due = self.fitted = 0
         self.surprise = 0.0
-        # Rewards are summed less the first of them, so that a common offset costs no digits.
+        # The first reward is subtracted from all rewards before they are summed, so that an offset costs no digits.
         self.origin: float | None = None
         self.bounds = Bounds()
-        # Where there are scores, what is learned must hold for actions that have not come before.
+        # With scores, what is learned must also hold for actions that have not been seen before.
         self.repeats = Repeats()
-        # The prior's mean (D,), or None: 0.
+        # The prior's mean (D,), or None for 0.
         self.mean: Array | None = None
 
     def params(self) -> dict[str, Any]:
-        """Return the constructor's arguments; `noise` as it was given, not as it was learned."""
+        """Return the constructor's arguments; `noise` as given, not as learned."""
         return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
-        """Set up the sums; the posterior follows with the first frame."""
+        """Set up the sums; the posterior is computed with the first frame."""
         self.members = np.zeros((len(SHAPES), dim))
         self.kappa = intercept
         self.sample.start(dim, SAMPLE if dim > MANY_DIMENSIONS else dim // 2)
         if dim <= MANY_DIMENSIONS:
             super().start(dim, intercept)
             return
-        # Without a (d, d) matrix, which may never be needed.
+        # This allocates no (d, d) matrix, since one may never be needed.
         self.evidence.start(dim)
         self.inverse.reset_thin(1.0, np.zeros((0, dim)), np.zeros((0, dim)), room=1)
         self.center = np.zeros(dim)
@@ -130,7 +131,7 @@ class Spectral(Ambient):
         self.score = size
 
     def expect(self, model: Array) -> None:
-        """If there are scores, make a model the prior's mean; their slope and the intercept have their own priors."""
+        """With scores, use a model as the prior's mean; the scores' slope and the intercept have their own priors."""
         # A mean does not fade, so that a policy with a memory could never forget it.
         if self.score and self.memory is None:
             self.mean = model.copy()
@@ -156,7 +157,7 @@ class Spectral(Ambient):
         if forecast is None:
             forecast = forecasts_alone(action[None], self.members)[0]
         value = self.bounds.uncensored(reward, float(forecast[0]))
-        # If the next choice recomputes the posterior, there is no need to update it here.
+        # If the next choice will recompute the posterior, there is no need to update it here.
         if self.evidence.count < self.due:
             self._follow_reward(action, value)
         # Last, since everything above can be recomputed from the sums (`recover`).
@@ -166,7 +167,7 @@ class Spectral(Ambient):
         self.sample.add(action, value - self.origin)
         self.prior.add(forecast, value, self.origin)
         if self.bounds.note(reward):
-            # Equal rewards have no unit, and the noise was a guess until now.
+            # Equal rewards have no scale, so the noise was a guess until now.
             self.due = 0
         self._fade_all()
 
@@ -179,10 +180,10 @@ class Spectral(Ambient):
             self.due = 0
 
     def _follow_reward(self, action: Array, reward: float) -> None:
-        """Update the posterior by one reward, and schedule an early fit if rewards are not as the prior expects.
+        """Update the posterior with one reward, and schedule an early fit if rewards are not as the prior expects.
 
-        If a reward is z standard deviations off, z²/4 − log(2)/2 is the log-likelihood ratio of twice its variance. The
-        sum of these since the last fit, never below 0, is a CUSUM (Page 1954), whose false alarms are at least
+        For a reward z standard deviations off, z²/4 − log(2)/2 is the log-likelihood ratio of twice the variance. Its
+        sum since the last fit, kept at or above 0, is a CUSUM (Page 1954), whose false alarms are at least
         e^SURPRISING rewards apart on average (Lorden 1971).
         """
         expected = linalg.dot(action, self.center)
@@ -211,7 +212,7 @@ class Spectral(Ambient):
             start = stop
 
     def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
-        """Add rewards whose posterior the next choice computes; the result is that of `learn` one by one."""
+        """Add rewards and leave the posterior to the next choice; the result is the same as with `learn` for each."""
         assert self.origin is not None
         if self.score:
             actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
@@ -233,11 +234,11 @@ class Spectral(Ambient):
         self.prior.add_many(made, values, self.origin)
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where that lies beyond a bound that the reward is at."""
+        """Return the reward, or the expected value if the reward is at a bound and the expected value is beyond it."""
         return self.bounds.uncensored(reward, expected)
 
     def accepts(self, forecast: Array | None) -> bool:
-        """Return whether a forecast has the numbers of this family of priors."""
+        """Return whether a forecast has the shape that this family of priors makes."""
         return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == (2 * len(SHAPES) + 1,))
 
     def _check(self, forecast: Array | None) -> None:
@@ -245,10 +246,10 @@ class Spectral(Ambient):
             raise ValueError("this decision was made by a policy of another kind; pass its action vector instead.")
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Add up the sums of the rewards; the next choice learns the prior and recomputes the posterior."""
+        """Add up the replicas' sums; the next choice learns the prior and recomputes the posterior."""
         if self.memory is not None:
             merging.refuse_faded()
-        # Each has subtracted its own first reward; one without rewards has subtracted nothing.
+        # Each replica has subtracted its own first reward; one without rewards has subtracted nothing.
         known = [replica.part.origin for replica in replicas if replica.part.origin is not None]
         self.origin = known[0] if known else None
         ours = self.origin or 0.0
@@ -265,7 +266,7 @@ class Spectral(Ambient):
         self.recover()
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
-        """Carry the sums and the sample over; the next frame learns the prior and recomputes the posterior."""
+        """Map the sums and the sample; the next frame learns the prior and recomputes the posterior."""
         sample = Sample(self.memory)
         sample.restore(self.sample.state())
         evidence = self.evidence.copy()
@@ -289,7 +290,7 @@ class Spectral(Ambient):
         self.recover()
 
     def _fit(self, basis: Array, spectrum: Array, rank: int) -> None:
-        """Learn the prior from the rewards and make the posterior that follows."""
+        """Learn the prior from the rewards and compute the posterior."""
         count = self.evidence.count
         until = min(max(1, math.ceil(GROWTH * self.evidence.weight)), max(UPDATES, 4 * len(self.center)))
         if basis.shape[0] == basis.shape[1]:
@@ -312,7 +313,7 @@ class Spectral(Ambient):
         return Regression(self.evidence, self.sample, self.mean, dim, self.kappa, self.score)
 
     def _fit_all(self, basis: Array, spectrum: Array, rank: int) -> None:
-        """Learn the prior and join the members' posteriors, where all directions are known."""
+        """Learn the prior and combine the members' posteriors, when all directions are tracked."""
         regression = self._regression(len(basis))
         known = regression.explained
         members, estimates, covariance_of = self._members(basis, spectrum, rank, regression)
@@ -320,10 +321,10 @@ class Spectral(Ambient):
         shares = self.weights[active] / self.weights[active].sum()
         center = shares @ estimates[active]
         variance = float(shares @ [members[place].variance for place in active])
-        # The normal law that has the mean and the covariance of the members' mixture.
+        # The normal distribution with the mean and the covariance of the members' mixture.
         covariance = covariance_of([members[place] for place in active], shares.tolist())
-        away = np.sqrt(shares)[:, None] * (estimates[active] - center)
-        covariance += away.T @ away
+        offsets = np.sqrt(shares)[:, None] * (estimates[active] - center)
+        covariance += offsets.T @ offsets
         self._take_members(estimates @ basis.T, known)
         self.center = shares @ self.members[active]
         self.noise = math.sqrt(variance)
@@ -332,7 +333,7 @@ class Spectral(Ambient):
     def _members(
         self, basis: Array, spectrum: Array, rank: int, regression: Regression
     ) -> tuple[list[Member], Array, Callable[[list[Member], list[float]], Array]]:
-        """Return the members, their estimates, and what gives their covariance, in the basis of the eigenvectors."""
+        """Return the members, their estimates, and a function for their covariance, in the basis of eigenvectors."""
         dim = len(basis)
         if self.sample.complete:
             rows, rewards, freedom = regression.rows()
@@ -347,7 +348,7 @@ class Spectral(Ambient):
         return members, estimates, sums_covariance
 
     def _fit_sample(self, basis: Array, spectrum: Array, rank: int, room: int) -> None:
-        """Learn the prior from a sample and make the posterior of its likeliest member, in many dimensions."""
+        """In many dimensions, learn the prior from a sample and compute the posterior of its likeliest member."""
         dim = len(basis)
         regression = self._regression(dim)
         known = regression.explained
@@ -369,7 +370,7 @@ class Spectral(Ambient):
         self._take_covariance(covariance, known)
 
     def _take_members(self, estimates: Array, known: Explained) -> None:
-        """Keep the members' estimates, each with the intercept and the score's slope that it leaves."""
+        """Store the members' estimates, each with the intercept and the score's slope that it implies."""
         dim = estimates.shape[1]
         self.members = np.zeros((len(estimates), len(self.center)))
         self.members[:, :dim] = estimates
@@ -380,15 +381,16 @@ class Spectral(Ambient):
             self.members += self.mean
 
     def _take_covariance(self, covariance: Array, known: Explained) -> None:
-        """Keep the covariance of θ, in units of the noise's variance, with that of the intercept and the score."""
+        """Store the covariance of θ, in units of the noise variance, extended by the intercept and the score."""
         lifted = with_free(covariance, known)
         self.inverse.reset(lifted)
         self.largest = float(np.diagonal(lifted).max())
-        # The norm bounds the largest eigenvalue, for the slack of single precision; scaled, since squares may overflow.
+        # The norm bounds the largest eigenvalue, which sets the slack of single precision; it is computed from a scaled
+        # matrix, since squares may overflow.
         self.ridge = 1.0 / (self.largest * float(np.linalg.norm(lifted / self.largest)))
 
     def _take_thin(self, scale: float, plus: Array, minus: Array, known: Explained, room: int) -> None:
-        """Keep the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is made."""
+        """Store the same as scale·I + Σ p pᵀ − Σ x xᵀ with few rows p and x, so that no (d, d) matrix is formed."""
         if len(known.levels):
             plus, minus = thin_with_free(scale, plus, minus, known)
         self.inverse.reset_thin(scale, plus, minus, room)
@@ -398,13 +400,13 @@ class Spectral(Ambient):
     def precision(self, evidence: Evidence | None = None) -> Array:
         """Return the lower half of Z, as a new matrix."""
         covariance = self.inverse.full()
-        # Variances below the rounding of the largest one are not known, and may come out as zero or less.
+        # Variances below the rounding error of the largest one are unknown, and may come out as zero or less.
         rounding = np.finfo(float).eps * len(covariance) * float(np.diagonal(covariance).max())
         half, _, _ = linalg.inverse(covariance, rounding, self.center)
         return half
 
     def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius for two actions: as many standard deviations as the width says."""
+        """Return the radius for two actions: `width` standard deviations of the noise."""
         return self.width * self.noise
 
     def omega_of(self, count: int) -> float:
@@ -412,10 +414,10 @@ class Spectral(Ambient):
         return self.omega() * max(1.0, expected_maximum(count))
 
     def view(self, lifted: Array) -> View:
-        """Look at the posterior through a decision set."""
-        found = self.linear(lifted)
+        """Return a view of the posterior through a decision set."""
+        linear = self.linear(lifted)
         known = self.repeats.known(lifted, self.noise**2) if self.score else None
-        return found if known is None else RepeatedView(found, *known)
+        return linear if known is None else RepeatedView(linear, *known)
 
     def linear(self, lifted: Array) -> SpectralView:
         """Return the view of the linear model."""
@@ -423,13 +425,13 @@ class Spectral(Ambient):
         return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root(), allowance)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
-        """Return the noise, the prior in words, its widths, and how much has been learned."""
+        """Return the noise, a description of the prior, its widths, and the number of rewards learned."""
         learned = self.evidence.count + self.repeats.skipped
-        found: dict[str, Any] = {"rewards_learned": learned, "noise": None, "prior": None, "widths": None}
+        entries: dict[str, Any] = {"rewards_learned": learned, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
             best = int(self.weights.argmax())
-            found["noise"] = self.noise
-            found["prior"] = SHAPES[best].description
-            found["widths"] = {"signal": self.noise * math.sqrt(self.ratios[best]), "noise": self.noise}
-            found["shapes"] = {shape.name: float(w) for shape, w in zip(SHAPES, self.weights, strict=True)}
-        return found
+            entries["noise"] = self.noise
+            entries["prior"] = SHAPES[best].description
+            entries["widths"] = {"signal": self.noise * math.sqrt(self.ratios[best]), "noise": self.noise}
+            entries["shapes"] = {shape.name: float(w) for shape, w in zip(SHAPES, self.weights, strict=True)}
+        return entries

@@ -1,4 +1,4 @@
-"""The smallest and the largest reward, and whether they are bounds that a value may lie beyond."""
+"""The smallest and largest rewards, and whether they are bounds that true values may lie beyond."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 
 class Bounds(Component):
-    """The largest reward is taken to be a bound if it has occurred more than once, and likewise the smallest.
+    """The largest reward is taken to be a bound if it has occurred more than once; likewise the smallest.
 
-    Reaching a bound is no evidence against a value beyond it, and a reward there counts as what was expected, if that
-    was beyond (Tobin 1958).
+    A reward at a bound is no evidence against a value beyond it. Such a reward counts as the expected value if that was
+    beyond the bound (Tobin 1958).
 
     Examples
     --------
@@ -40,17 +40,17 @@ class Bounds(Component):
 
     @property
     def differ(self) -> bool:
-        """Whether any two rewards have differed."""
+        """Whether the rewards are not all equal."""
         return self.lowest < self.highest
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or what was expected where the reward is at a bound and that lies beyond it."""
+        """Return the reward, or the expected value if the reward is at a bound and the expected value is beyond it."""
         above = reward == self.highest and self.above and expected > reward
         below = reward == self.lowest and self.below and expected < reward
         return expected if (above or below) and self.differ else reward
 
     def note(self, reward: float) -> bool:
-        """Record a reward, and return whether it is the first that differs from the others."""
+        """Record a reward; return whether it is the first that differs from the others."""
         first = self.lowest == self.highest != reward
         if reward >= self.highest:
             self.highest, self.above = reward, reward == self.highest
@@ -59,16 +59,16 @@ class Bounds(Component):
         return first
 
     def note_many(self, rewards: Array) -> bool:
-        """Record many."""
+        """Record many rewards."""
         first = False
         for end in (float(rewards.min()), float(rewards.max())):
-            # Once more where it came more than once; how often else makes no difference.
+            # Recorded twice if it occurred more than once; the exact number makes no difference.
             for _ in range(min(2, int(np.count_nonzero(rewards == end)))):
                 first |= self.note(end)
         return first
 
     def merge(self, replicas: Sequence[Replica[Bounds]]) -> None:
-        """Combine what several have seen; the reward that all of them started from is one, not many."""
+        """Combine the bounds of several replicas; an extreme reward of their common base counts once."""
         parts = [replica.part for replica in added(replicas)]
         shared = [replica.part for replica in replicas if replica.weight < 0]
         self.lowest, self.highest = min(part.lowest for part in parts), max(part.highest for part in parts)

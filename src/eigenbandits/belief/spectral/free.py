@@ -1,6 +1,6 @@
-"""What the intercept and the score explain, by least squares, before anything is left to the actions themselves.
+"""What the intercept and the score explain, by least squares, before the rest is left to the actions themselves.
 
-Lifted rows are actions (d numbers) followed by their *free* coordinates: the intercept's κ, then the score, where there
+Lifted rows are actions (d numbers) followed by their *free* coordinates: the intercept's κ, then the score, if there
 are such. With F the free coordinates of the rewards seen, a flat prior on their coefficients leaves to θ what the
 regression on F does not explain: X − FB and r − Fg, with B = (FᵀF)⁻¹FᵀX and g = (FᵀF)⁻¹Fᵀr.
 """
@@ -15,29 +15,30 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The prior on the score's slope weighs as much as this many rewards, as that on the noise does (`prior.WEIGHT`). It is
-# around one standard deviation of the rewards for one of the scores: the score is right until rewards say otherwise.
+# The prior on the score's slope counts as this many rewards, as the prior on the noise does (`prior.WEIGHT`). It is
+# centered at one standard deviation of the rewards per standard deviation of the scores: a score is taken to be right
+# until rewards say otherwise.
 SCORE_WEIGHT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """The part of the intercept and the score.
+    """The part explained by the intercept and the score.
 
     Attributes
     ----------
     slopes : ndarray of shape (f, d)
         B: how the actions learned from depend on the free coordinates.
     levels : ndarray of shape (f,)
-        g: how their rewards do.
+        g: how their rewards depend on the free coordinates.
     cross : ndarray of shape (f, d)
         FᵀX.
     covariance : ndarray of shape (f, f)
-        That of the free coefficients given θ, in units of the noise's variance: (FᵀF)⁻¹.
+        The covariance of the free coefficients given θ, in units of the noise variance: (FᵀF)⁻¹.
     residual, freedom : float
-        The sum of squares that is left of the rewards, and its degrees of freedom.
+        The remaining sum of squares of the rewards, and its degrees of freedom.
     expected : float
-        Where the prior on the score's slope is; 0 where there is no score, or none that is of use.
+        The center of the prior on the score's slope; 0 if there is no score, or none that helps.
     """
 
     slopes: Array
@@ -50,18 +51,18 @@ class Explained:
 
 
 def explained(sums: Array, moment: Array, squares: float, count: float, kappa: float, score: float) -> Explained:
-    """Return the part of the free coordinates from the sums.
+    """Return the part explained by the free coordinates, from the sums.
 
     Parameters
     ----------
     sums : ndarray of shape (f, d + f)
-        The free coordinates' rows of Σ.
+        The rows of Σ that belong to the free coordinates.
     moment : ndarray of shape (f,)
-        Theirs of b.
+        Their entries of b.
     squares, count
-        Σr², and how many rewards that is, or the sum of their weights.
+        Σr², and the number of rewards, or the sum of their weights.
     kappa, score
-        κ, and the size that one standard deviation of the scores has; 0 where there is no intercept, and no score.
+        κ, and the size of one standard deviation of the scores; 0 if there is no intercept or no score.
     """
     free = len(sums)
     dim = sums.shape[1] - free
@@ -73,20 +74,20 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
         inner[-1, -1] += SCORE_WEIGHT * score**2
         moment[-1] += SCORE_WEIGHT * score * expected
     if kappa and count < 1.0:
-        # Before there is a reward the intercept counts as known from one.
+        # Until there is a reward, the intercept counts as known from one.
         inner[0, 0] = kappa**2
     covariance: Array = np.asarray(np.linalg.inv(inner), dtype=np.float64)
     levels = covariance @ moment
     used = free
     if score and levels[-1] <= 0.0:
-        # A score that misleads is left out.
+        # A misleading score is left out.
         used, expected = free - 1, 0.0
         levels = np.append(np.linalg.solve(inner[:used, :used], moment[:used]), 0.0)
     slopes = np.zeros((free, dim))
     slopes[:used] = np.linalg.solve(inner[:used, :used], cross[:used])
     whole = squares + SCORE_WEIGHT * expected**2
     residual = whole - float(levels @ moment)
-    # Where the score's prior alone is left of rewards that are all the same, rounding must not become their unit.
+    # If the rewards are all equal, only the score's prior remains, and rounding errors must not become their unit.
     residual = residual if residual > 1e-14 * whole else 0.0
     freedom = max(count - (kappa > 0.0), 0.0)
     return Explained(slopes, levels, cross, covariance, residual, freedom, expected)
@@ -95,10 +96,10 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
 def explained_rows(
     actions: Array, free: Array, rewards: Array, count: float, kappa: float, score: float
 ) -> tuple[Array, Array, float]:
-    """Return actions (n, d) and rewards (n,) once their free coordinates (n, f) have explained what they can.
+    """Return actions (n, d) and rewards (n,) after regression on their free coordinates (n, f), and degrees of freedom.
 
-    All of them times the roots of the rewards' weights, of which `count` is the sum. The prior on the score's slope is
-    one more row. Returned are the rows, their rewards and the degrees of freedom.
+    All are multiplied by the square roots of the rewards' weights, whose sum is `count`. The prior on the score's slope
+    is one more row.
     """
     sums = np.column_stack([free.T @ actions, free.T @ free])
     known = explained(sums, free.T @ rewards, float(rewards @ rewards), count, kappa, score)
@@ -127,14 +128,14 @@ def with_free(covariance: Array, known: Explained) -> Array:
 def thin_with_free(scale: float, plus: Array, minus: Array, known: Explained) -> tuple[Array, Array]:
     """Return the rows p and x for which scale·I + Σ p pᵀ − Σ x xᵀ is the covariance of θ and the free coefficients.
 
-    Given are the rows for that of θ alone.
+    The rows given are those for the covariance of θ alone.
     """
     free, dim = known.slopes.shape
     plus = np.column_stack([plus, -plus @ known.slopes.T])
     minus = np.column_stack([minus, -minus @ known.slopes.T])
     own = np.zeros((free, dim + free))
     own[:, dim:] = np.linalg.cholesky(known.covariance).T
-    # What scale · (I, −Bᵀ)ᵀ(I, −Bᵀ) is beyond scale · I lies in the span of B's rows and of the free columns.
+    # The difference between scale · (I, −Bᵀ)ᵀ(I, −Bᵀ) and scale · I lies in the span of B's rows and the free columns.
     directions, size = np.linalg.qr(known.slopes.T)
     corner = np.block([[np.zeros((free, free)), -size], [-size.T, size.T @ size - np.eye(free)]])
     values, vectors = np.linalg.eigh(corner)

@@ -1,4 +1,4 @@
-"""Rewards seen through a prior: the evidence and the posterior under θ ~ N(0, ρσ²H), from sums or from rows."""
+"""The evidence and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ Number = Any
 class Spread:
     """A prior's variances H along the eigenvectors of the second moment, scaled so that tr(HC) = 1.
 
-    ρ is then the variance that the model gives to the values of the actions offered, in units of the noise's.
+    With this scale, ρ is the prior variance of the values of the actions offered, in units of the noise variance.
 
     Attributes
     ----------
     roots : ndarray of shape (q,)
         Square roots of the variances along the given eigenvectors.
     rest : float
-        The same in every other direction.
+        The square root of the variance in every other direction.
     """
 
     roots: Array
     rest: float
 
 
-# The least ℓ/ℓ_m, since even a direction in which no action has varied yet needs some variance; and the least variance
-# that double precision can tell from 0 next to the largest.
+# The smallest ℓ/ℓ_m, since even a direction in which no action has varied yet needs some variance; and the smallest
+# variance that double precision can distinguish from 0 next to the largest.
 LEAST_SHARE, LEAST_VARIANCE = 1e-6, float(np.finfo(float).eps)
 
 
 def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread:
-    """Return the variances that follow the spectrum by a power, H = min(C/ℓ_m, 1)^p up to a factor.
+    """Return the variances that follow a power of the spectrum, H = min(C/ℓ_m, 1)^p up to a factor.
 
-    With m = 1 that is (C/ℓ₁)^p. With m the rank, directions that stand out of the noise all have the same variance,
-    however strong they are; with a large p little is left for the others, which is the paper's cut, but for what
-    enough rewards can still show.
+    With m = 1 this is (C/ℓ₁)^p. With m the rank, all directions that stand out from the noise have the same variance,
+    however strong they are. A large p then leaves little for the others: the paper's cut, except for what enough
+    rewards can still show.
 
     Parameters
     ----------
     spectrum
-        All d eigenvalues of C, in descending order; those after the first `tracked` by their mean.
+        All d eigenvalues of C, in descending order; those after the first `tracked` are given as their mean.
     tracked
-        How many have an eigenvector.
+        How many of them have an eigenvector.
     power
         p.
     rank
@@ -57,8 +57,8 @@ def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread
 
     Examples
     --------
-    >>> found = spread(np.array([4.0, 1.0]), 2, 1.0)
-    >>> (found.roots**2 * [4.0, 1.0]).sum().round(12), found.roots[0] ** 2 / found.roots[1] ** 2
+    >>> variances = spread(np.array([4.0, 1.0]), 2, 1.0)
+    >>> (variances.roots**2 * [4.0, 1.0]).sum().round(12), variances.roots[0] ** 2 / variances.roots[1] ** 2
     (np.float64(1.0), np.float64(4.0))
     """
     reference = float(spectrum[rank - 1])
@@ -71,25 +71,25 @@ def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread
 
 
 class Reading(Protocol):
-    """Rewards, less their mean where there is an intercept, as a kernel and a vector that a prior can be tried on."""
+    """Rewards, centered if there is an intercept, as a kernel and a vector with which to evaluate a prior."""
 
     count: float
     squares: float
 
     def kernel(self, prior: Spread) -> tuple[Array, Array]:
-        """Return the matrix A (symmetric, not negative) and the vector v of a prior."""
+        """Return the matrix A (symmetric, positive semidefinite) and the vector v of a prior."""
 
     def residual(self, white: Number, ratio: Number) -> Number:
-        """Return the sum of squares that the prior leaves, given ‖L⁻¹v‖² with LLᵀ = I + ρA; of many, of each."""
+        """Return the residual sum of squares under the prior, given ‖L⁻¹v‖² with LLᵀ = I + ρA; elementwise."""
 
 
 class SumsReading:
-    """From Σ and b in the basis of the eigenvectors, for few dimensions.
+    """A reading from Σ and b in the basis of the eigenvectors, for few dimensions.
 
     Parameters
     ----------
     gram, score
-        VᵀΣV and Vᵀb of the chosen actions, about their means where there is an intercept.
+        VᵀΣV and Vᵀb of the chosen actions, about their means if there is an intercept.
     squares, count
         Σr² about the mean, and the degrees of freedom.
     """
@@ -111,13 +111,13 @@ class SumsReading:
 
 
 class RowsReading:
-    """From the actions themselves, for more dimensions than rewards.
+    """A reading from the actions themselves, for more dimensions than rewards.
 
     Parameters
     ----------
     rows, basis
-        Chosen actions (n, d), about their mean where there is an intercept, and the eigenvectors (d, q); or None where
-        the rows are given in the basis of all of these.
+        Chosen actions (n, d), about their mean if there is an intercept, and the eigenvectors (d, q), or None if the
+        rows are given in a basis of all eigenvectors.
     rewards
         Their rewards, in the same order.
     count
@@ -126,7 +126,7 @@ class RowsReading:
 
     def __init__(self, rows: Array, basis: Array | None, rewards: Array, count: float) -> None:
         self.inside = rows if basis is None else rows @ basis
-        # Of what lies outside the eigenvectors.
+        # Products of the components outside the eigenvectors.
         self.products = None if basis is None else rows @ rows.T - self.inside @ self.inside.T
         self.rewards = rewards
         self.squares = float(rewards @ rewards)
@@ -146,13 +146,13 @@ class RowsReading:
 
 
 def factor(kernel: Array, ratio: float) -> tuple[Array, float]:
-    """Return the lower factor of I + ρA, and its log determinant."""
+    """Return the lower Cholesky factor of I + ρA, and its log determinant."""
     matrix = kernel * ratio
     matrix.flat[:: len(matrix) + 1] += 1.0
-    # Symmetric, so that the C order that NumPy gives is the Fortran order of the same matrix.
+    # The matrix is symmetric, so NumPy's C order is the Fortran order of the same matrix.
     lower, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
-        # Rounding has spoiled it: no eigenvalue of I + ρA is below 1.
+        # The factorization failed because of rounding: no eigenvalue of I + ρA is below 1.
         values, vectors = np.linalg.eigh(0.5 * ratio * (kernel + kernel.T))
         values = np.maximum(values, 0.0) + 1.0
         lower, _ = lapack.dpotrf((vectors * values) @ vectors.T, lower=1, clean=0)

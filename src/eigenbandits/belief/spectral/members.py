@@ -21,7 +21,7 @@ def sums_estimate(member: Member) -> Array:
 
 
 def sums_covariance(members: Sequence[Member], shares: Sequence[float]) -> Array:
-    """Return the members' posterior covariances in the same basis, σ²ρH^½(I + ρA)⁻¹H^½, times their shares, summed."""
+    """Return Σ share · σ²ρH^½(I + ρA)⁻¹H^½ over the members: their joint posterior covariance, in the same basis."""
     total = np.zeros(members[0].lower.shape, order="F")
     for member, share in zip(members, shares, strict=True):
         half = lapack.dpotri(member.lower, lower=1)[0]
@@ -48,7 +48,7 @@ def rows_covariance(members: Sequence[Member], shares: Sequence[float], inside: 
 
 
 def rows_estimate(member: Member, rows: Array, basis: Array | None = None) -> Array:
-    """Return the posterior mean: ρHXᵀ(I + ρXHXᵀ)⁻¹r, for the rows X and the basis that the member was fitted with."""
+    """Return the posterior mean ρHXᵀ(I + ρXHXᵀ)⁻¹r, for the rows X and the basis with which the member was fitted."""
     pulled = _solved(member) @ rows
     if basis is None:
         return np.asarray(member.ratio * member.prior.roots**2 * pulled)
@@ -68,7 +68,7 @@ def full_covariance(member: Member, gram: Array, moment: Array, basis: Array) ->
 
 
 def thin_covariance(member: Member, rows: Array, basis: Array) -> tuple[float, Array, Array]:
-    """Return (c, P, M) with cI + PᵀP − MᵀM the posterior covariance over σ², by Woodbury's formula.
+    """Return (c, P, M) with cI + PᵀP − MᵀM the posterior covariance over σ², by the Woodbury formula.
 
     ρH = cI + PᵀP, and M = L⁻¹XρH with LLᵀ = I + ρXHXᵀ.
     """

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shape:
-    """How a prior's variances follow the spectrum: (C/ℓ₁)^p, or min(C/ℓ_m, 1)^p with m the rank found.
+    """How a prior's variances follow the spectrum: (C/ℓ₁)^p, or min(C/ℓ_m, 1)^p with m the estimated rank.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Shape:
     power
         p.
     cut
-        Whether all directions that stand out of the noise have the same variance.
+        Whether all directions that stand out from the noise have the same variance.
     """
 
     name: str
@@ -39,26 +39,26 @@ class Shape:
 
     @property
     def description(self) -> str:
-        """The same in words."""
+        """The shape described in words."""
         if self.cut:
-            return "the same variance in every direction that stands out of the noise, and little elsewhere"
+            return "the same variance in every direction that stands out from the noise, and little elsewhere"
         return f"variances follow the spectrum to the power {self.name}"
 
 
-# From a shape that ignores the spectrum to one that is almost confined to its first direction, by doubling; and the
-# paper's, in which all directions that stand out have the same variance and the others almost none.
+# From a shape that ignores the spectrum, doubling the power, to one almost confined to the first direction; and the
+# paper's shape, in which all directions that stand out have the same variance and the others almost none.
 SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
-# A member below this weight is left out of the posterior; weights are not known to one part in a thousand.
+# A member below this weight is left out of the posterior; the weights are not accurate to one part in a thousand.
 LEAST_WEIGHT = 1e-3
-# How many forecasts are buffered before they are added up.
+# How many forecasts are buffered before they are added to the sums.
 WAITING = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One shape of the prior with the ratio that suits the rewards.
+    """One shape of the prior, with the signal-to-noise ratio that fits the rewards.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Member:
     variance
         σ².
     lower, white
-        The factor L of I + ρA and L⁻¹v, for the reading that it was found with.
+        The factor L of I + ρA, and L⁻¹v, for the reading with which it was fitted.
     weight
         The probability that this is the right shape.
     """
@@ -81,20 +81,20 @@ class Member:
 
 
 class LearnedPrior(Component):
-    """Weighs the shapes by two readings of the rewards: as values, and as regrets.
+    """Weights the shapes by two readings of the rewards: as values and as regrets.
 
-    As values, r = c + xᵀθ + noise, rewards have a marginal likelihood in closed form. As regrets,
-    r = c + α M + β a + γ g, they follow from each member's forecast of the decision before its reward was known: M, the
-    highest value in the set; a, the value of the action played less M; and g, whether it would have played another.
-    Where one answer is right, rewards say nothing of the values' level, and only the second reading holds. Both are
-    probabilities of the same rewards, and a member has their sum.
+    As values, r = c + xᵀθ + noise, the rewards have a marginal likelihood in closed form. As regrets,
+    r = c + α M + β a + γ g, they depend on each member's forecast of the decision before its reward was known: M, the
+    highest value in the set; a, the value of the chosen action less M; and g, whether the member would have chosen
+    another. Where exactly one answer is right, rewards say nothing about the level of the values, and only the second
+    reading holds. Both are probabilities of the same rewards; a member's evidence is their sum.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts")
 
     def __init__(self) -> None:
         count = len(SHAPES)
-        # For each member the sums of M, a, g and r (`marginal.regret_residuals`), and of their products.
+        # For each member, the sums of M, a, g and r (`marginal.regret_residuals`), and of their products.
         self.totals: Array = np.zeros((count, 4))
         self.sums: Array = np.zeros((count, 4, 4))
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
@@ -113,7 +113,7 @@ class LearnedPrior(Component):
     def add(self, forecast: Array, reward: float, origin: float = 0.0) -> None:
         """Add a reward and the forecast of its decision: the estimate, each member's M, then each member's a.
 
-        Both are taken less an origin, which must stay the same.
+        The origin is subtracted from both, and must stay the same.
         """
         if self.fill == len(self.waiting):
             self._flush(origin)
@@ -123,20 +123,20 @@ class LearnedPrior(Component):
         self.fill += 1
 
     def add_many(self, forecasts: Array, rewards: Array, origin: float = 0.0) -> None:
-        """Add many rewards, and the forecasts of their decisions."""
+        """Add many rewards and the forecasts of their decisions."""
         self._flush(origin)
         self._add_up(np.column_stack([forecasts, rewards]), origin)
 
     def _flush(self, origin: float) -> None:
-        """Add up what is buffered."""
+        """Add the buffered forecasts to the sums."""
         self._add_up(self.waiting[: self.fill], origin)
         self.fill = 0
 
     def _add_up(self, rows: Array, origin: float) -> None:
-        """Add forecasts with their rewards, values and rewards less an origin.
+        """Add forecasts with their rewards to the sums, an origin subtracted from values and rewards.
 
-        Where all members say the same of all actions, as they do until two rewards have differed, nothing was forecast.
-        One failure there would outweigh hundreds of later forecasts.
+        When all members agree on all actions, as they do until two rewards have differed, nothing was forecast. One
+        failure there would outweigh hundreds of later forecasts.
         """
         members = len(SHAPES)
         highest = rows[:, 1 : members + 1]
@@ -153,7 +153,7 @@ class LearnedPrior(Component):
         self.forecasts += len(rows)
 
     def merge(self, replicas: Sequence[Replica[LearnedPrior]], origins: Sequence[float], origin: float) -> None:
-        """Add up forecasts and rewards, given the origins that the replicas subtracted from both, and our own."""
+        """Add up forecasts and rewards; the replicas subtracted `origins` from both, and this prior `origin`."""
         counted = []
         for replica, theirs in zip(replicas, origins, strict=True):
             part = LearnedPrior()
@@ -165,14 +165,14 @@ class LearnedPrior(Component):
         self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
 
     def _raise(self, level: float) -> None:
-        """Add a number to the values M and the rewards r of all that was added up."""
+        """Add a constant to the values M and the rewards r of everything in the sums."""
         moved = level * np.array([1.0, 0.0, 0.0, 1.0])
         crossed = self.totals[:, :, None] * moved
         self.sums = self.sums + crossed + crossed.transpose(0, 2, 1) + self.forecasts * np.multiply.outer(moved, moved)
         self.totals = self.totals + self.forecasts * moved
 
     def fade(self, factor: float, origin: float = 0.0) -> None:
-        """Let every forecast so far weigh less by a factor."""
+        """Multiply the weight of every forecast so far by a factor."""
         self._flush(origin)
         self.sums *= factor
         self.totals *= factor
@@ -194,18 +194,18 @@ class LearnedPrior(Component):
         noise: float | None,
         origin: float = 0.0,
     ) -> list[Member]:
-        """Return the members, each with the ratio, the noise and the weight that the rewards give it.
+        """Return the members, each with the ratio, the noise and the weight that fit the rewards.
 
         Parameters
         ----------
         reading
             The rewards.
         spectrum, tracked, rank
-            The eigenvalues of C, how many of them have an eigenvector, and how many stand out of the noise.
+            The eigenvalues of C, how many of them have an eigenvector, and how many stand out from the noise.
         unit
             The variance of the rewards.
         noise
-            R, or None where it is to be learned.
+            R, or None if it is to be learned.
         origin
             The constant that was subtracted from the rewards of the reading.
         """
@@ -214,22 +214,23 @@ class LearnedPrior(Component):
         kernels = [reading.kernel(prior) for prior in priors]
         as_values, ratios = evidence(reading, kernels, known)
         as_regrets = self._as_regrets(origin, reading.count, float(as_values.max()), known)
-        found = []
+        fits = []
         for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
             lower, _ = factor(kernel, ratio)
             white = whitened(lower, vector)
             residual = float(reading.residual(float(white @ white), ratio))
-            found.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
+            fits.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))
         logs = np.logaddexp(as_values, as_regrets)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
-        return [Member(*each, float(weight)) for each, weight in zip(found, weights, strict=True)]
+        return [Member(*each, float(weight)) for each, weight in zip(fits, weights, strict=True)]
 
     def _as_regrets(self, origin: float, count: float, leader: float, known: dict[str, Any]) -> Array:
         """Return the evidence (k,) of the reading as regrets, for as many rewards as the reading as values has seen.
 
-        The latter has `count` of them, and `leader` is its highest evidence. Rewards that nobody has forecast are as
-        likely, each, as that reading makes its own; where it saw only some of the rewards, forecasts count in part.
+        The reading as values has `count` rewards, and `leader` is its highest evidence. Each reward without a forecast
+        gets the likelihood that this reading gives its own. If it has seen only part of the rewards, forecasts count in
+        part.
         """
         moments = self.moments(origin)
         squares = max(float(moments[0, 3, 3]), 0.0)

@@ -1,4 +1,4 @@
-"""The evidence of each shape of a prior at every signal-to-noise ratio of a grid."""
+"""The evidence of each shape of a prior at each signal-to-noise ratio on a grid."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from eigenbandits.theory.marginal import residual_evidence
 
 Array = NDArray[np.float64]
 
-# Signal to noise: the variance of the values of the actions offered, in units of the noise's. Half a decade is finer
-# than rewards can tell apart; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing it.
+# Signal to noise: the variance of the values of the actions offered, in units of the noise variance. Half a decade is
+# finer than rewards can resolve; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing
+# it.
 RATIOS = 10.0 ** np.arange(-4.0, 4.25, 0.5)
 _LOG_RATIOS = np.log(RATIOS)
 _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
@@ -23,14 +24,14 @@ _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 
 
 def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: dict[str, Any]) -> tuple[Array, Array]:
-    """Return the evidence (k,) of each shape over all ratios, and the mean (k,) of these in logarithms.
+    """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
 
     Parameters
     ----------
     reading, kernels
-        The rewards, and what the reading gives for each shape: A and v.
+        The rewards, and for each shape the reading's A and v.
     known
-        What `residual_evidence` knows of the noise.
+        Keyword arguments of `residual_evidence` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
     logs = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets + _LOG_PRIOR
@@ -41,10 +42,10 @@ def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: di
 
 
 def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
-    """Return the diagonal (n + 1,) and the off-diagonal (n,) of [[0, vᵀ], [v, A]], made tridiagonal.
+    """Return the diagonal (n + 1,) and the off-diagonal (n,) of [[0, vᵀ], [v, A]] after reduction to tridiagonal form.
 
     Reflections that leave the first coordinate alone turn v into ±‖v‖ times a unit vector, and A into T = QᵀAQ in a
-    basis that starts with it: one decomposition for all ratios.
+    basis that starts with it: one decomposition serves all ratios.
 
     Examples
     --------
@@ -62,13 +63,13 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
 
 
 def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return log det(I + ρA) and vᵀ(I + ρA)⁻¹v, both (k, ratios), given several A and v made tridiagonal.
+    """Return log det(I + ρA) and vᵀ(I + ρA)⁻¹v, both (k, ratios), for several A and v in tridiagonal form.
 
-    Elimination from the last coordinate up, D_i = 1 + ρT_ii − ρ²T²_{i,i+1}/D_{i+1}, of all of them at once: the
-    determinant is ΠD_i, and the inverse's first entry 1/D_1. No pivot is below 1 but by rounding, since A is not
-    negative.
+    Elimination from the last coordinate up, D_i = 1 + ρT_ii − ρ²T²_{i,i+1}/D_{i+1}, for all of them at once: the
+    determinant is ΠD_i, and the inverse's first entry is 1/D_1. Since A is positive semidefinite, only rounding can
+    make a pivot less than 1.
     """
-    # From here on (n, k, ratios).
+    # From here on, arrays are (n, k, ratios).
     diagonal = 1.0 + np.array([one for one, _ in tridiagonals]).T[1:, :, None] * RATIOS
     squares = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
     pulls = squares[1:] * RATIOS**2

@@ -1,4 +1,4 @@
-"""Rewards and actions as a prior on θ sees them: without what the intercept, the score and the prior's mean explain."""
+"""Rewards and actions as a prior on θ sees them: less what the intercept, the score and the prior's mean explain."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Regression:
     Parameters
     ----------
     evidence, sample
-        Σ, b and Σr² of lifted actions, and single rewards.
+        Σ, b and Σr² of lifted actions, and a sample of single rewards.
     mean
-        The prior's mean (D,), or None: 0.
+        The prior's mean (D,), or None for 0.
     dim
         d; the other D − d coordinates of lifted actions are free (`free.explained`).
     kappa, score
-        κ and the size of the score's coordinate; 0 where there is none.
+        κ and the size of the score's coordinate; 0 if there is none.
     """
 
     evidence: Evidence
@@ -40,14 +40,14 @@ class Regression:
 
     @cached_property
     def explained(self) -> Explained:
-        """What the intercept and the score explain of the actions learned from, and of their rewards."""
+        """The part of the learned actions and their rewards that the intercept and the score explain."""
         moment, squares = self.evidence.residuals(self.mean)
         units = np.eye(len(moment) - self.dim, len(moment), k=self.dim)
         sums = np.array([self.evidence.gram.times(unit) for unit in units]).reshape(units.shape)
         return explained(sums, moment[self.dim :], squares, self.evidence.weight, self.kappa, self.score)
 
     def sums(self) -> tuple[Array, Array, float, float]:
-        """Return Σ, b, Σr² and the degrees of freedom of what is left."""
+        """Return Σ, b, Σr² and the degrees of freedom of the residuals."""
         gram = self.evidence.gram.full()[: self.dim, : self.dim]
         moment, squares = self.evidence.residuals(self.mean)
         known = self.explained
@@ -57,7 +57,7 @@ class Regression:
         return gram, moment[: self.dim] - known.levels @ known.cross, known.residual, known.freedom
 
     def rows(self) -> tuple[Array, Array, float]:
-        """Return the actions of the sample, their rewards and the degrees of freedom, in the same way."""
+        """Return the actions of the sample, their rewards and the degrees of freedom, likewise as residuals."""
         if not self.sample.fill:
             return np.zeros((1, self.dim)), np.zeros(1), 0.0
         rows, rewards, total = self.sample.residuals(self.mean)

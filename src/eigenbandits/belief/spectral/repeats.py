@@ -1,4 +1,4 @@
-"""Rewards of actions that were learned before, to the last bit: how much they say of others, and of themselves."""
+"""Repeated rewards of identical actions: how much they say about other actions, and about their own."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from eigenbandits.merging import Replica
 
 Array = NDArray[np.float64]
 
-# Actions that are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions. Those that
-# come again should be among them (`eigenbandits calibrate room`).
+# How many actions are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions. Actions that will recur
+# should be among them (`eigenbandits calibrate room`).
 ROOM = 8192
-# The prior that repetitions are as noisy as anything else weighs as much as the prior on the noise (`eigenbandits
+# The prior that repetitions are as noisy as all other rewards weighs as much as the prior on the noise (`eigenbandits
 # calibrate repeats`).
 WEIGHT = 2.0 * prior.WEIGHT
 
 
 class Repeats(Component):
-    """A random effect of each action that comes again, beside the linear model.
+    """A random effect for each repeated action, on top of the linear model. Actions are the same if their bits are.
 
-    A linear model is wrong about an action x by some u(x), and errs in the same way each time x is chosen. With ι the
-    share of the residual variance that is common to repetitions, 1 less the variance of rewards about their own
-    action's mean over all of it, n rewards of x with the mean r̄ say two things:
+    A linear model is wrong about an action x by some u(x), and makes the same error each time x is chosen. Let ι be the
+    share of the residual variance that repetitions have in common: 1 less the ratio of the variance of rewards about
+    their own action's mean to all of it. Then n rewards of x with mean r̄ say two things:
 
-    - of θ as much as n/(1 + (n − 1)ι) different actions would: questions that are asked again and again are not
-      learned by heart at the expense of all others;
-    - of x itself that it is worth a share κ = nι/(1 + (n − 1)ι) of the way from the linear estimate to r̄.
+    - about θ, as much as n/(1 + (n − 1)ι) different actions would: questions that are asked again and again are not
+      memorized at the expense of all others;
+    - about x itself, that it is worth a share κ = nι/(1 + (n − 1)ι) of the way from the linear estimate to r̄.
 
-    Where repetitions vary as much as everything else ι is 0: every reward counts, and κ is 0. Where the same action
-    always earns the same ι is 1: only the first reward counts, and the action is worth what it has earned.
+    If repetitions vary as much as everything else, ι is 0: every reward counts, and κ is 0. If the same action always
+    earns the same, ι is 1: only the first reward counts, and the action is worth what it has earned.
 
     Examples
     --------
@@ -56,21 +56,21 @@ class Repeats(Component):
         self.means: Array = np.zeros(0)
         self.fill = 0
         self.next = 0
-        # The sum of squares of repeated rewards about their action's mean, and the number of them.
+        # The sum of squares of repeated rewards about their action's mean, and how many there are.
         self.within = 0.0
         self.repeated = 0.0
-        # What repetitions are worth that have not counted, and how many have not.
+        # The information in repetitions that has not counted yet, and the number of rewards left out.
         self.owed = 0.0
         self.skipped = 0
         self._places: dict[int, int] | None = None
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned."""
+        """Restore a saved state."""
         super().restore(state)
         self._places = None
 
     def count(self, row: Array, reward: float, variance: float) -> bool:
-        """Record a reward, and return whether it counts, given the variance of the rewards about the model."""
+        """Record a reward; return whether it counts toward θ, given the variance of the rewards about the model."""
         key = int(_digests(row[None])[0])
         place = self._find(key)
         if place is None:
@@ -89,7 +89,7 @@ class Repeats(Component):
         return True
 
     def known(self, rows: Array, variance: float) -> tuple[NDArray[np.intp], Array, Array] | None:
-        """Return which rows were learned before, with κ and the mean reward r̄ of each; None if that tells nothing."""
+        """Return the rows learned before, with κ and the mean reward r̄ of each, or None if that says nothing."""
         common = self._common(variance) if self.repeated else 0.0
         if not common:
             return None
@@ -98,37 +98,37 @@ class Repeats(Component):
         if not len(known):
             return None
         places = [place for place in found if place is not None]
-        # What has faded to less than one reward has as much less of its share.
+        # An action whose rewards have faded to less than one has proportionally less of its share.
         whole, part = np.maximum(self.counts[places], 1.0), np.minimum(self.counts[places], 1.0)
         return known, part * common * _worth(whole, common), self.means[places]
 
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
     ) -> tuple[Array, Array, list[Array | None] | None]:
-        """Record many rewards, and return those that count."""
+        """Record many rewards; return those that count."""
         kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
         left = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
         return rows[kept], rewards[kept], left
 
     def fade(self, factor: float) -> None:
-        """Let every reward so far weigh less by a factor."""
+        """Multiply the weight of every reward so far by a factor."""
         self.counts *= factor
         self.within *= factor
         self.repeated *= factor
 
     def forget(self) -> None:
-        """Forget the actions, which have other vectors from now on, but not what their repetitions have shown."""
+        """Forget the actions, whose vectors change, but not what their repetitions have shown."""
         self.fill = self.next = 0
         self._places = None
 
     def _find(self, key: int) -> int | None:
-        """Return where an action is remembered."""
+        """Return the place of an action, or None if it is not remembered."""
         if self._places is None:
             self._places = {key: place for place, key in enumerate(self.keys[: self.fill].tolist())}
         return self._places.get(key)
 
     def _common(self, variance: float) -> float:
-        """Return ι as far as it is known: with the variance of repetitions two standard errors above its estimate."""
+        """Return a cautious estimate of ι, with the variance of repetitions two standard errors above its estimate."""
         if variance <= 0.0:
             return 0.0
         known = self.repeated + WEIGHT
@@ -146,17 +146,17 @@ class Repeats(Component):
         self.fill, self.next = max(self.fill, self.next + 1), (self.next + 1) % ROOM
 
     def merge(self, replicas: Sequence[Replica[Repeats]]) -> None:
-        """Add up what repetitions have shown, and what is remembered of each action."""
+        """Add up the statistics of repetitions, and the remembered rewards of each action."""
         sums: dict[int, Array] = {}
         for replica in replicas:
-            # Rows in other coordinates have other bits.
+            # Rows in other coordinates have different bits.
             if replica.shift.same:
                 part, used = replica.part, slice(replica.part.fill)
                 for key, count, mean in zip(part.keys[used].tolist(), part.counts[used], part.means[used], strict=True):
                     sums[key] = sums.get(key, 0.0) + replica.weight * count * np.array([1.0, mean])
         for name in ("within", "repeated", "skipped"):
             setattr(self, name, merging.total(replicas, name))
-        # New arrays: a replica's own are only read.
+        # New arrays: the replicas' own arrays are only read.
         self.keys, self.counts, self.means = np.zeros(0, dtype=np.uint64), np.zeros(0), np.zeros(0)
         self.forget()
         self._places = {}
@@ -167,12 +167,12 @@ class Repeats(Component):
 
 
 def _worth(count: Any, common: float) -> Any:
-    """Return how many different actions numbers of repetitions of one count as."""
+    """Return how many different actions this many repetitions of one action are worth."""
     return count / (1.0 + (count - 1.0) * common)
 
 
 def _digests(rows: Array) -> NDArray[np.uint64]:
-    """Return a number for each row (n, D) that two different rows hardly share: universal hashing of its bits."""
+    """Return a hash of each row (n, D), almost surely different for different rows: universal hashing of its bits."""
     bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
     return np.asarray(np.einsum("ij,j->i", bits, _multipliers(rows.shape[1])))
 

@@ -1,4 +1,4 @@
-"""An even sample of the rewards seen, in bounded memory: what a prior is learned from in many dimensions."""
+"""An evenly spaced sample of the rewards seen, in bounded memory, from which a prior is learned in many dimensions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Array = NDArray[np.float64]
 
 
 class Sample(Component):
-    """Every reward at first; once there is no more room every second one, then every fourth, and so on.
+    """Every reward at first; once the room is full, every second reward, then every fourth, and so on.
 
-    With a half-life, the latest ones, which are all that still weighs.
+    With a half-life, the latest rewards, the only ones that still carry weight.
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Sample(Component):
         self.fill = 0
         self.seen = 0
         self.stride = 1
-        # Whether rows were drawn by `translate`, so that the sums know more.
+        # Whether rows were drawn by `translate`, so that the sums are more accurate.
         self.drawn = False
 
     def start(self, dim: int, size: int) -> None:
-        """Allocate room for this many rewards, or one fewer, so that their number is even."""
+        """Allocate room for this many rewards, or one fewer if the number is odd."""
         even = 2 * (size // 2)
         self.rows = np.zeros((even, dim))
         self.rewards = np.zeros(even)
@@ -82,13 +82,13 @@ class Sample(Component):
         place = 0
         while place < len(rows):
             self.add(rows[place], float(rewards[place]))
-            # Those before the next that is kept only count.
+            # Rewards before the next one kept are only counted.
             skipped = min(-self.seen % self.stride, len(rows) - place - 1)
             self.seen += skipped
             place += 1 + skipped
 
     def merge(self, replicas: Sequence[Replica[Sample]], raised: Sequence[float]) -> None:
-        """Become an even sample of what all replicas were given, their rewards raised by a number each."""
+        """Become an even sample of all replicas' rewards, each replica's raised by a constant of its own."""
         base = next((replica.part for replica in replicas if replica.weight < 0), None)
         stride = max(replica.part.stride for replica in replicas)
         kept: list[tuple[Array, Array]] = []
@@ -96,7 +96,7 @@ class Sample(Component):
             part = replica.part
             if replica.weight < 0:
                 continue
-            # A sample keeps the order in which its rows came: those that all started from stand first.
+            # A sample keeps its rows in order of arrival: those of the common base come first.
             first = -(-base.fill * base.stride // part.stride) if base is not None and place else 0
             step = stride // part.stride
             rows, rewards = part.rows[first : part.fill : step], part.rewards[first : part.fill : step]
@@ -108,10 +108,10 @@ class Sample(Component):
         self.rows[: self.fill], self.rewards[: self.fill] = rows, rewards
 
     def translate(self, old: Sample, change: RowMap, rng: np.random.Generator) -> None:
-        """Become another sample, its rows as another encoder may have embedded them."""
+        """Become a copy of another sample, with each row drawn as the new encoder may have embedded it."""
         places = np.arange(old.fill)
         if old.half_life is not None:
-            # In the order in which they came.
+            # In order of arrival.
             places = np.argsort((places - old.seen) % max(len(old.rewards), 1), kind="stable")
         rows, rewards, stride = change.draws(old.rows[places], rng), old.rewards[places], old.stride
         size = len(self.rewards)
@@ -127,11 +127,11 @@ class Sample(Component):
 
     @property
     def complete(self) -> bool:
-        """Whether every reward is there with its full weight, and its row as it was."""
+        """Whether the sample has every reward, at full weight and with its original row."""
         return self.fill == self.seen and self.half_life is None and not self.drawn
 
     def residuals(self, model: Array | None) -> tuple[Array, Array, float]:
-        """Return rows and rewards, less what a model predicts, times the roots of their weights; and Σ weights."""
+        """Return rows and rewards less a model's predictions, times the square roots of the weights; and Σ weights."""
         rows, rewards, weights = self.rows[: self.fill], self.rewards[: self.fill], self.weights()
         if model is not None:
             rewards = rewards - rows @ model
@@ -140,7 +140,7 @@ class Sample(Component):
         return rows, rewards, float(weights.sum())
 
     def weights(self) -> Array:
-        """Return what each row weighs: half for each half-life since."""
+        """Return the weight of each row, which halves with each half-life since it was added."""
         if self.half_life is None:
             return np.ones(self.fill)
         ages = (self.seen - 1 - np.arange(self.fill)) % max(len(self.rewards), 1)

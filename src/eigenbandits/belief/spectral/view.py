@@ -1,4 +1,4 @@
-"""The flagship's posterior through one decision set, with what each member of its prior says of it."""
+"""The view of a spectral posterior: one decision set, with each prior member's values of its actions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# With scores, what exploration may cost per choice on average, in standard deviations of the noise: at most half a
-# point if rewards are 0 or 1 (`eigenbandits calibrate allowance`).
+# With scores, the most that exploration may cost per choice on average, in standard deviations of the noise: at most
+# half a percentage point if rewards are 0 or 1 (`eigenbandits calibrate allowance`).
 ALLOWANCE = 0.01
 
 
 def forecast(estimate: float, values: Array, index: int) -> Array:
-    """Return the estimate of the action chosen, each member's highest value, and how far below that the action is."""
+    """Return the chosen action's estimate, each member's highest value, and the chosen action's value less that."""
     members = values.shape[1]
     found = np.empty(2 * members + 1)
     found[0] = estimate
@@ -36,16 +36,16 @@ def forecast(estimate: float, values: Array, index: int) -> Array:
 
 
 def forecasts_alone(actions: Array, models: Array) -> Array:
-    """Return forecasts for actions (n, D) without their sets: each member (k, D) takes one for the best there was."""
+    """Return forecasts for actions (n, D) of unknown sets: each member (k, D) takes the action to be the best one."""
     members = len(models)
-    said = np.zeros((len(actions), 2 * members + 1))
-    said[:, 0] = math.nan
-    said[:, 1 : members + 1] = actions @ models.T
-    return said
+    forecasts = np.zeros((len(actions), 2 * members + 1))
+    forecasts[:, 0] = math.nan
+    forecasts[:, 1 : members + 1] = actions @ models.T
+    return forecasts
 
 
 class SpectralView(AmbientView):
-    """The posterior through one decision set, with what each member says of it."""
+    """The posterior's view of one decision set, with each member's values."""
 
     independent = True
     belief: Spectral
@@ -56,28 +56,28 @@ class SpectralView(AmbientView):
         self._values: Array | None = None
 
     def values(self) -> Array:
-        """Return what each member says (K, k) each action is worth."""
+        """Return the value (K, k) of each action according to each member."""
         if self._values is None:
             self._values = linalg.project(self.lifted, self.belief.members.T)
         return self._values
 
     def finding(self, index: int) -> Finding:
-        """Return Z⁻¹x where it is known, and the forecast that the decision carries until its reward comes."""
-        found = super().finding(index) or Finding()
-        found.forecast = forecast(self.estimate(index), self.values(), index)
-        return found
+        """Return Z⁻¹x if it is known, and the forecast that the decision carries until its reward arrives."""
+        finding = super().finding(index) or Finding()
+        finding.forecast = forecast(self.estimate(index), self.values(), index)
+        return finding
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value."""
         return View.best(self) if self._products is not None else super().best()
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Find out at once what each part will ask for; not the bounds, since each part has a radius of its own."""
+        """Compute at once what the parts will need, except for the bounds: each part has its own radius."""
         self._look()
         self.values()
 
     def part(self, rows: slice | Rows) -> SpectralView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         lifted = self.lifted[rows]
         part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root, self.allowance)
         part._products = None if self._products is None else self._products[rows]
@@ -86,19 +86,19 @@ class SpectralView(AmbientView):
         return part
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from the posterior, times the scale where one is given."""
+        """Return draws from the posterior, its spread multiplied by the scale if one is given."""
         return super().posterior(count, rng, self.belief.noise * (1.0 if scale is None else scale))
 
 
 class RepeatedView(View):
-    """A view of a decision set in which some actions were learned before: each is worth a share of what it has earned.
+    """The view of a decision set in which some actions have rewards of their own, which count in part.
 
     Parameters
     ----------
     view
-        What the linear model says.
+        The linear model's view.
     rows, shares, means
-        Which actions, and for each κ and r̄ (`Repeats.known`).
+        The actions learned before, with κ and r̄ of each (`Repeats.known`).
     """
 
     independent = True
@@ -110,7 +110,7 @@ class RepeatedView(View):
         self._estimates = self._blend(view.estimates())
 
     def _blend(self, values: Array) -> Array:
-        """Return values (K,) or (K, k) of which a share is replaced by what the actions have earned."""
+        """Return values (K,) or (K, k) with the share κ of each replaced by the action's own mean reward."""
         blended = values.T.copy()
         blended[..., self.rows] += self.shares * (self.means - blended[..., self.rows])
         return np.asarray(blended.T)
@@ -120,36 +120,36 @@ class RepeatedView(View):
         return self._estimates
 
     def uppers(self) -> Array:
-        """Return the optimistic values: only the share of the linear model is uncertain."""
+        """Return the optimistic values; only the linear model's share is uncertain."""
         widths = self.view.uppers() - self.view.estimates()
         widths[self.rows] *= 1.0 - self.shares
         return np.asarray(self._estimates + widths)
 
     def posterior(self, count: int, rng: np.random.Generator, scale: float | None = None) -> Models:
-        """Return draws from the linear model's posterior, with the same shares replaced."""
+        """Return draws from the linear model's posterior, blended in the same way."""
         drawn = self.view.posterior(count, rng, scale)
         return Models(self._blend(drawn.values.T).T, drawn.vector)
 
     def believer(self) -> Callable[[], Array]:
-        """Return the linear model's."""
+        """Return the linear model's believer."""
         return self.view.believer()
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Return the linear model's."""
+        """Return the linear model's optimist."""
         return self.view.optimist(index)
 
     def finding(self, index: int) -> Finding:
-        """Return what the linear model found, with a forecast that knows what the actions have earned."""
-        found = self.view.finding(index)
-        found.forecast = forecast(self.estimate(index), self._blend(self.view.values()), index)
-        return found
+        """Return the linear model's finding, with a forecast that includes the actions' own rewards."""
+        finding = self.view.finding(index)
+        finding.forecast = forecast(self.estimate(index), self._blend(self.view.values()), index)
+        return finding
 
     def prefetch(self, sizes: list[int]) -> None:
-        """Let the linear model look at all parts at once."""
+        """Let the linear model prefetch all parts at once."""
         self.view.prefetch(sizes)
 
     def part(self, rows: slice | Rows) -> RepeatedView:
-        """Return the view through some of the actions."""
+        """Return the view of a subset of the actions."""
         places = np.full(len(self._estimates), -1)
         places[self.rows] = np.arange(len(self.rows))
         kept = places[rows]

@@ -1,4 +1,4 @@
-"""SQLite in one folder: the default that needs nothing."""
+"""SQLite in one folder: the default, which needs no other software."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from eigenbandits.serve.storage.base import Connection, Database, prepare
 from eigenbandits.serve.storage.table import Row
 
 WORDS = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
-# The write-ahead log is made to start over from this size on, and cut back to it where it has grown beyond.
+# Bytes from which the write-ahead log is made to start over, and to which its file is truncated if it has grown larger.
 LARGE_WAL = 16 * 2**20
-# A checkpoint is repeated, this often at the most, until it takes less than so many seconds.
+# A checkpoint is repeated until it takes less than this many seconds, but at most this many times.
 _PASSES, _SHORT = 10, 0.005
-# Bytes of a database of an earlier version up to which it is rewritten once, so that it can shrink from then on.
+# A database of an earlier version up to this many bytes is rewritten once, so that it can shrink from then on.
 _REWRITTEN = 256 * 2**20
-# Pages that are given back to the operating system at once.
+# Pages returned to the operating system at a time.
 _PAGES = 256
-# Seconds that a transaction waits for its turn, and between two looks whether it has come. SQLite itself would look
-# again after up to a tenth of a second, when dozens of others could have had theirs: a commit takes a millisecond.
+# Seconds a transaction waits for its turn, and seconds between checks. SQLite's own busy handler sleeps for up to a
+# tenth of a second between checks, in which dozens of others could commit: a commit takes a millisecond.
 _PATIENCE, _INTERVAL = 10.0, 2e-4
-# Beliefs of a policy that are kept: a decider may be about to read the one before the last.
+# Beliefs kept per policy: a decider may be about to read the one before the latest.
 _BELIEFS = 4
 _SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
 
@@ -40,12 +40,12 @@ class SqliteConnection(Connection):
 
     def __init__(self, path: Path) -> None:
         try:
-            # The service itself makes sure that one thread at a time uses a connection.
+            # The service itself makes sure that only one thread at a time uses a connection.
             self._raw = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
-            # Before the first table: pages that become free can be given back.
+            # Must be set before the first table exists: lets free pages be returned to the operating system.
             self._raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self._raw.execute("PRAGMA journal_mode = WAL")
-            # FULL: a commit has reached the disk, not only the operating system, before it returns.
+            # FULL: when a commit returns, it has reached the disk, not just the operating system.
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
             self._raw.execute(f"PRAGMA journal_size_limit = {LARGE_WAL}")
@@ -56,7 +56,7 @@ class SqliteConnection(Connection):
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement."""
         if sql == "BEGIN":
-            # Taking the write lock at once keeps a transaction from failing halfway on another process's write.
+            # Taking the write lock up front keeps a transaction from failing halfway because another process wrote.
             sql = "BEGIN IMMEDIATE"
             self._turn.take()
         try:
@@ -68,16 +68,16 @@ class SqliteConnection(Connection):
                 self._turn.end()
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run one statement for many rows."""
+        """Run one statement for each row."""
         try:
             self._raw.executemany(sql, rows)
         except sqlite3.Error as error:
             raise _failure(error) from error
 
     def vacuum(self, pages: int) -> None:
-        """Give free pages back, outside of any transaction."""
+        """Return free pages to the operating system; call it outside of a transaction."""
         try:
-            # As a script: of a statement without columns sqlite3 takes one step only, which is one page.
+            # As a script: sqlite3 steps a statement without columns only once, which frees one page.
             self._raw.executescript(f"PRAGMA incremental_vacuum({pages})")
         except sqlite3.Error as error:
             raise _failure(error) from error
@@ -87,7 +87,7 @@ class SqliteConnection(Connection):
         return {row[1] for row in self.execute(f"PRAGMA table_info({table})")}
 
     def rollback(self) -> None:
-        """End the open transaction."""
+        """Roll back the open transaction, if there is one."""
         try:
             if self._raw.in_transaction:
                 self._raw.execute("ROLLBACK")
@@ -102,9 +102,9 @@ class SqliteConnection(Connection):
 
 
 class _Turn:
-    """The right to write, which one connection has at a time.
+    """The right to write, which only one connection has at a time.
 
-    A lock on a file, which the operating system unlocks when the process ends, however it ends.
+    It is a file lock, which the operating system releases when the process ends, however it ends.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,10 +112,10 @@ class _Turn:
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StorageError(f"{path} cannot be opened ({error.strerror})") from error
+            raise StorageError(f"cannot open {path} ({error.strerror})") from error
 
     def take(self) -> None:
-        """Wait until nobody else writes."""
+        """Wait until no other connection is writing."""
         if self._file < 0:
             raise StorageError("the connection is closed")
         until = time.monotonic() + _PATIENCE
@@ -130,20 +130,20 @@ class _Turn:
                 time.sleep(_INTERVAL)
 
     def end(self) -> None:
-        """Let others write."""
+        """Let other connections write."""
         if self.mine:
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self.mine = False
 
     def close(self) -> None:
-        """Let others write, for good."""
+        """Release the lock permanently and close its file."""
         if self._file >= 0:
             os.close(self._file)
             self._file, self.mine = -1, False
 
 
 def _failure(error: sqlite3.Error) -> StorageError:
-    # The first byte of an extended code is the code itself.
+    # The low byte of an extended result code is the primary result code.
     damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     return DamagedError(str(error)) if damaged else StorageError(str(error))
 
@@ -161,7 +161,7 @@ class SqliteDatabase(Database):
         self.folder = folder
         self._prepared = False
         self._lock: IO[bytes] | None = None
-        # The lane that each connection holds, as a locked file.
+        # The locked file of each lane that this process holds.
         self._lanes: dict[int, IO[bytes]] = {}
         self._administration: IO[bytes] | None = None
         self._checkpointer: Connection | None = None
@@ -169,16 +169,16 @@ class SqliteDatabase(Database):
 
     @property
     def path(self) -> Path:
-        """The file of the database."""
+        """The database file."""
         return self.folder / "eigenbandits.sqlite"
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file."""
+        """Whether the database file exists."""
         return self.path.exists()
 
     def connect(self) -> Connection:
-        """Open the file, and create it if missing."""
+        """Open the database file; create it if missing."""
         if not self._prepared:
             self._create()
         connection = SqliteConnection(self.path)
@@ -193,9 +193,9 @@ class SqliteDatabase(Database):
         return connection
 
     def _create(self) -> None:
-        """Create folder and file, closed to other users of this machine: they hold the log and the hashes of the keys.
+        """Create the folder and the file, private to this user: they hold the log and the hashes of the keys.
 
-        Also in a folder that everyone may read. SQLite gives the files next to the database the same permissions.
+        This matters in a folder that everyone may read, too. SQLite gives its side files the database's permissions.
         """
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -206,10 +206,10 @@ class SqliteDatabase(Database):
                 if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
                     path.chmod(0o700 if path.is_dir() else 0o600)
         except OSError as error:
-            raise StorageError(f"the folder or the database cannot be created ({error.strerror})") from error
+            raise StorageError(f"cannot create the folder or the database ({error.strerror})") from error
 
     def _let_shrink(self, connection: Connection) -> None:
-        """Rewrite a database of an earlier version, once, so that pages that become free can be given back."""
+        """Rewrite a database of an earlier version once, so that its free pages can be returned to the system."""
         if connection.execute("PRAGMA auto_vacuum")[0][0] != 0:
             return
         if self.path.stat().st_size > _REWRITTEN:
@@ -220,15 +220,15 @@ class SqliteDatabase(Database):
         connection.execute("VACUUM")
 
     def claim(self, connection: Connection) -> None:
-        """Lock a file, which the operating system unlocks when this process ends, however it ends."""
+        """Lock a file; the operating system unlocks it when this process ends, however it ends."""
         if self._lock is not None:
             return
         try:
             self._lock = _locked(self.folder / "lock")
         except OSError:
             raise InUseError(f"another server writes to {self.folder}; stop it first.") from None
-        for left in (self.folder / "snapshots").glob(".*.eb.*"):
-            left.unlink(missing_ok=True)  # of a server that was killed while it wrote
+        for partial in (self.folder / "snapshots").glob(".*.eb.*"):
+            partial.unlink(missing_ok=True)  # from a server that was killed while writing
 
     def release(self) -> None:
         """Unlock."""
@@ -242,9 +242,9 @@ class SqliteDatabase(Database):
             self._lock = None
 
     def hold_lane(self, connection: Connection, lane: int) -> None:
-        """Lock a file, which the operating system unlocks when this process ends, however it ends.
+        """Lock a file; the operating system unlocks it when this process ends, however it ends.
 
-        A process has one lane at a time: the connection of the one before is closed.
+        A process holds one lane at a time: the connection of its previous lane is closed.
         """
         self._drop_lanes()
         folder = self.folder / "lanes"
@@ -252,7 +252,7 @@ class SqliteDatabase(Database):
         self._lanes[lane] = _locked(folder / str(lane))
 
     def lane_is_over(self, connection: Connection, lane: int) -> bool:
-        """Try the lock, and remove the file."""
+        """Try to lock the lane's file; if that succeeds, its process has ended, and the file is removed."""
         path = self.folder / "lanes" / str(lane)
         try:
             _locked(path).close()
@@ -262,7 +262,7 @@ class SqliteDatabase(Database):
         return True
 
     def lock_administration(self, connection: Connection) -> bool:
-        """Try the lock of a file, which the operating system unlocks when this process ends, however it ends."""
+        """Try to lock a file; the operating system unlocks it when this process ends, however it ends."""
         try:
             self._administration = _locked(self.folder / "administration")
         except OSError:
@@ -270,16 +270,16 @@ class SqliteDatabase(Database):
         return True
 
     def unlock_administration(self, connection: Connection) -> None:
-        """Unlock it."""
+        """Unlock the file."""
         if self._administration is not None:
             self._administration.close()
             self._administration = None
 
     def lock_rewards(self, connection: Connection, policy: int) -> None:
-        """Nothing to do: every transaction of SQLite keeps the others waiting."""
+        """Do nothing: SQLite already runs one write transaction at a time."""
 
     def store_belief(self, policy: int, version: int, content: bytes) -> bytes:
-        """Write a file; in the database it would go through the write-ahead log, megabytes every second."""
+        """Write a file; in the database, beliefs would put megabytes per second through the write-ahead log."""
         try:
             folder = self.folder / "beliefs"
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -295,7 +295,7 @@ class SqliteDatabase(Database):
         try:
             return (self.folder / "beliefs" / f"{policy}-{version}.eb").read_bytes()
         except OSError as error:
-            raise StorageError(f"the belief {policy}-{version} cannot be read ({error.strerror})") from error
+            raise StorageError(f"cannot read belief {policy}-{version} ({error.strerror})") from error
 
     def drop_beliefs(self, policy: int) -> None:
         """Remove the files."""
@@ -303,35 +303,35 @@ class SqliteDatabase(Database):
             file.unlink(missing_ok=True)
 
     def _belief_files(self, policy: int) -> list[tuple[int, Path]]:
-        found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
-        return sorted([(int(name["position"]), file) for name, file in found if name is not None], reverse=True)
+        matches = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
+        return sorted([(int(name["position"]), file) for name, file in matches if name is not None], reverse=True)
 
     def restart_log(self, connection: Connection) -> None:
-        """Let the write-ahead log start over; under load it never does by itself, since some process always reads it.
+        """Make the write-ahead log start over; under load it never does on its own, since some process always reads it.
 
-        Others wait meanwhile, for as long as it takes to move what `checkpoint` has not moved yet.
+        Other processes wait while whatever `checkpoint` has not moved yet is moved.
         """
         wal = self.path.with_name(self.path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 2 * LARGE_WAL:
             connection.execute("PRAGMA wal_checkpoint(RESTART)")
 
     def _drop_lanes(self) -> None:
-        for held in self._lanes.values():
-            held.close()
+        for lock in self._lanes.values():
+            lock.close()
         self._lanes.clear()
 
     def _snapshot_files(self, policy: int) -> list[tuple[int, Path]]:
-        found = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "snapshots").glob(f"{policy}-*.eb")]
-        # Whatever else somebody has put there is left alone.
-        mine = [(int(name["position"]), file) for name, file in found if name is not None]
-        return sorted(mine, reverse=True)
+        files = (self.folder / "snapshots").glob(f"{policy}-*.eb")
+        # Other files in this folder are left alone.
+        matches = [(_SNAPSHOT.fullmatch(file.name), file) for file in files]
+        return sorted([(int(name["position"]), file) for name, file in matches if name is not None], reverse=True)
 
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Write a file; keep the last two."""
         try:
             folder = self.folder / "snapshots"
             write_whole(folder / f"{policy}-{position}.eb", content)
-            # Its name must be on disk before an older one goes.
+            # The new name must be on disk before an older file is removed.
             handle = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(handle)
@@ -343,7 +343,7 @@ class SqliteDatabase(Database):
             raise StorageError(str(error.strerror)) from error
 
     def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
-        """Read the files."""
+        """Read the files, the latest first."""
         for position, file in self._snapshot_files(policy):
             try:
                 yield position, file.read_bytes()
@@ -359,9 +359,9 @@ class SqliteDatabase(Database):
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database while the writer works.
 
-        The log starts over only once all of it has been moved, which under load never happens next to a writer that
-        keeps writing. So this moves most of it, then what was added meanwhile, until that takes next to no time, and
-        `finish_checkpoint`, for which the writer waits, only the last of it.
+        The log starts over only once all of it has been moved, which never happens while a busy writer keeps adding to
+        it. So this moves most of the log, then what was added in the meantime, and so on until a pass takes almost no
+        time. `finish_checkpoint`, for which the writer pauses, moves the rest.
         """
         if self._checkpointer is None:
             self._checkpointer = SqliteConnection(self.path)
@@ -375,7 +375,7 @@ class SqliteDatabase(Database):
         self._unfinished = size > LARGE_WAL
 
     def finish_checkpoint(self, connection: Connection) -> bool:
-        """Move the rest, while nothing is being written."""
+        """Move the rest of the log while nothing is being written."""
         if not self._unfinished:
             return False
         self._unfinished = False
@@ -383,7 +383,7 @@ class SqliteDatabase(Database):
         return True
 
     def shrink(self, connection: Connection) -> bool:
-        """Give some free pages back to the operating system."""
+        """Return a batch of free pages to the operating system; return whether there was one."""
         if connection.execute("PRAGMA freelist_count")[0][0] < _PAGES:
             return False
         assert isinstance(connection, SqliteConnection)
@@ -392,7 +392,7 @@ class SqliteDatabase(Database):
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """Return an open file that this process holds the lock of; raise OSError if another does."""
+    """Open and lock a file; raise OSError if another process has locked it."""
     file = path.open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,17 +16,17 @@ from eigenbandits.serve.storage.schema import CatalogueRow, ItemRow
 Vectors = NDArray[np.float32]
 Slots = NDArray[np.int32]
 
-# The version in which an item that is still there will be removed.
+# The removal version of an item that has not been removed.
 NEVER = np.iinfo(np.int64).max
-# Numbers that are written in one step while requests wait: four megabytes take about a millisecond.
+# Numbers written in one step, during which requests wait: four megabytes take about a millisecond.
 _PIECE = 1_000_000
 
 
 @dataclass(eq=False)
 class Catalogue:
-    """Items in slots. The vector of a slot never changes, so a query and some slots say what a decision was offered.
+    """Items in slots. A slot's vector never changes, so a query and a list of slots determine a decision set.
 
-    An item that is replaced gets a new slot; one that is removed stays in its slot for the decisions that it was in.
+    An item that is replaced gets a new slot; a removed item keeps its slot for the decisions that it was part of.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Catalogue:
         "both" subtracts the mean from the query and the items before they are multiplied, "items" from the items
         only, "none" from neither.
     mean
-        The mean of the first items. It stays, so that an item means the same to a policy tomorrow.
+        The mean of the first items. It never changes, so that an item keeps its meaning for the policies.
     version
-        Counts the changes.
+        The number of changes so far.
     """
 
     id: int
@@ -58,16 +58,16 @@ class Catalogue:
 
     @classmethod
     def of(cls, row: CatalogueRow) -> Catalogue:
-        """Return the catalogue of a row, without items."""
+        """Return the catalogue that a database row describes, without its items."""
         mean = np.frombuffer(row.mean, dtype="<f4")
         return cls(row.id, row.name, row.dim, row.center, mean, row.digest, row.created_at, row.version)
 
     @classmethod
     def new(cls, name: str, ids: Sequence[str], vectors: Vectors, center: str, mean: Vectors | None) -> Catalogue:
-        """Return a catalogue that is not in the database yet; it has no id. May run in any thread."""
+        """Return a catalogue that is not in the database yet and has no id. May run in any thread."""
         if mean is None and center != "none":
             if len(ids) < 2:
-                message = "The mean of fewer than two items says nothing; send more items, a mean, or center 'none'."
+                message = "The mean of fewer than two items is meaningless; send more items, a mean, or center 'none'."
                 raise invalid(message, "mean")
             mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         elif mean is None:
@@ -78,47 +78,47 @@ class Catalogue:
         digest.update(center.encode() + b"\0")
         digest.update(vectors.data)
         digest.update(mean.data)
-        made = cls(0, name, vectors.shape[1], center, mean, digest.hexdigest(), 0.0)
-        for _ in made.prepare(vectors):
+        catalogue = cls(0, name, vectors.shape[1], center, mean, digest.hexdigest(), 0.0)
+        for _ in catalogue.prepare(vectors):
             pass
-        made.put(ids, 1)
-        return made
+        catalogue.put(ids, 1)
+        return catalogue
 
     def row(self) -> CatalogueRow:
-        """Return its row."""
+        """Return the catalogue's database row."""
         return CatalogueRow(
             self.id, self.name, self.dim, self.center, self.mean.tobytes(), self.digest, self.version, self.created_at
         )
 
     def slots_of(self, ids: Sequence[Any]) -> Slots:
-        """Return the slots of items by their ids."""
+        """Return the slots of the items with these ids."""
         try:
             return np.fromiter(map(self.slot_of.__getitem__, ids), dtype=np.int32, count=len(ids))
         except (KeyError, TypeError) as error:
-            wrong = next(id_ for id_ in ids if not isinstance(id_, str) or id_ not in self.slot_of)
-            message = f"The catalogue has no item {str(wrong)[:100]!r}; add it or leave it out."
+            unknown = next(id_ for id_ in ids if not isinstance(id_, str) or id_ not in self.slot_of)
+            message = f"The catalogue has no item {str(unknown)[:100]!r}; add it or leave it out."
             raise invalid(message, "items", "unknown_item") from error
 
     def slots_at(self, version: int) -> Slots:
-        """Return the slots of all items of a version."""
+        """Return the slots of all items in a version of the catalogue."""
         count = len(self.names)
         present = (self.added[:count] <= version) & (self.removed[:count] > version)
         return np.flatnonzero(present).astype(np.int32)
 
     def actions(self, query: Vectors | None, slots: Slots) -> Vectors:
-        """Return the decision set (K, d) of a query and some items."""
+        """Return the decision set (K, d) of a query and the items in these slots."""
         factor = None if query is None else query - self.mean if self.center == "both" else query
         if len(slots) > 1 and int(slots[-1]) - int(slots[0]) == len(slots) - 1 and bool((slots[1:] > slots[:-1]).all()):
-            # Next to each other, as all items of a catalogue are: multiplied where they lie, not copied first.
-            whole = self.centered[slots[0] : slots[-1] + 1]
-            return whole.copy() if factor is None else np.multiply(whole, factor)
+            # Consecutive slots, as when all items are offered: multiply them in place, without a copy first.
+            block = self.centered[slots[0] : slots[-1] + 1]
+            return block.copy() if factor is None else np.multiply(block, factor)
         items: Vectors = self.centered[slots]
         if factor is not None:
             items *= factor
         return items
 
     def prepare(self, vectors: Vectors) -> Iterator[None]:
-        """Write the vectors of new items into the next slots, some at a time; they are not there before `put`."""
+        """Write the vectors of new items into the next slots, step by step; `put` then makes the items visible."""
         start = len(self.names)
         room, size = self._room_for(start + len(vectors)), max(1, _PIECE // max(self.dim, 1))
         if room > len(self.added):
@@ -135,7 +135,7 @@ class Catalogue:
             yield
 
     def put(self, ids: Sequence[str], version: int) -> None:
-        """Add or replace the items whose vectors were prepared last, as of a version."""
+        """Add or replace, as of a version, the items whose vectors were prepared last."""
         start, count = len(self.names), len(ids)
         self.added[start : start + count] = version
         self.removed[start : start + count] = NEVER
@@ -153,17 +153,17 @@ class Catalogue:
         self.version = version
 
     def sorted_ids(self) -> list[str]:
-        """Return the ids of all items in their order; sorted once for each version."""
+        """Return the ids of all items in sorted order, which is computed once per version."""
         if self._sorted is None or self._sorted[0] is not self.slot_of:
             self._sorted = self.slot_of, sorted(self.slot_of)
         return self._sorted[1]
 
     def held(self, ids: Sequence[str]) -> list[int]:
-        """Return the slots of those items that exist."""
+        """Return the slots of those ids that exist."""
         return [self.slot_of[id_] for id_ in ids if id_ in self.slot_of]
 
     def follow(self, removed: Sequence[tuple[int, int]], rows: Sequence[ItemRow], version: int) -> None:
-        """Take over what another process has changed: slots that were emptied, in which version, and new items."""
+        """Apply changes made by another process: removed slots with their versions, and the rows of new items."""
         slot_of = dict(self.slot_of)
         for slot, gone in removed:
             self.removed[slot] = gone
@@ -180,7 +180,7 @@ class Catalogue:
         slot, vector = row.slot, np.frombuffer(row.vector, dtype="<f4")
         self._make_room(slot + 1)
         self.centered[slot] = vector if self.center == "none" else vector - self.mean
-        # A later version is that of an upload that is in progress, or was cut off.
+        # A later version belongs to an upload that is in progress or was interrupted.
         removed = NEVER if row.removed is None or row.removed > self.version else row.removed
         self.added[slot], self.removed[slot] = row.added, removed
         self.names.append(row.item)
@@ -198,7 +198,7 @@ class Catalogue:
             self.added, self.removed = _grown(self.added, room), _grown(self.removed, room)
 
     def summary(self) -> dict[str, Any]:
-        """Return what the service shows of it."""
+        """Return the catalogue's public description."""
         return {
             "name": self.name,
             "dim": self.dim,

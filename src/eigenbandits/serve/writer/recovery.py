@@ -39,7 +39,7 @@ def unpack_snapshot(snapshot: bytes) -> bytes:
     start = len(_MAGIC) + 32
     digest, content = snapshot[len(_MAGIC) : start], snapshot[start:]
     if not snapshot.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
-        raise ValueError("the snapshot is cut short or damaged")
+        raise ValueError("the snapshot is truncated or damaged")
     return content
 
 
