@@ -17,7 +17,9 @@ from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments import specs as specs_module
 from eigenbandits.lab.experiments.cells import Cell
 from eigenbandits.lab.experiments.data_files import DataFiles
+from eigenbandits.lab.experiments.former_names import RENAMED
 from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments.specs import Spec, find_class
 
 
 @dataclass(frozen=True)
@@ -245,3 +247,14 @@ def test_hashes_are_the_same_in_every_process(specs, tmp_path):
     command = [sys.executable, "-c", script]
     found = subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": "123"}, capture_output=True, text=True)
     assert found.stdout.strip() == cell_hash(specs(BASE)["it"])
+
+
+@pytest.mark.parametrize(("now", "former"), RENAMED.items())
+def test_a_renamed_class_is_found_by_both_names_and_keeps_its_hash(now, former):
+    assert find_class(now, "policy") is find_class(former, "policy")
+    assert Spec(now, {}).identity() == Spec(former, {}).identity()
+
+
+def test_a_class_of_a_module_that_has_moved_is_found():
+    former = find_class("eigenbandits.lab.robustness.players:ToldPSLB", "policy")
+    assert former is find_class("eigenbandits.lab.studies.baselines:InformedPSLB", "policy")

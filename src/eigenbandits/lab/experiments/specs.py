@@ -18,6 +18,7 @@ from eigenbandits.component import Component
 from eigenbandits.lab.errors import LabError, check_names, suggestion, unknown
 from eigenbandits.lab.experiments import data_files as data
 from eigenbandits.lab.experiments.data_files import DataFiles
+from eigenbandits.lab.experiments.former_names import RENAMED, present_kind
 from eigenbandits.lab.experiments.provenance import module_fingerprint
 from eigenbandits.policy import Policy
 from eigenbandits.theory import Structure
@@ -25,31 +26,6 @@ from eigenbandits.theory import Structure
 # Longer lists of numbers become data files, to keep settings readable.
 _LONG = 64
 _RESERVED = ("kind", "each")
-# Classes that have moved since cells were first written: how their kinds begin now, and how they began then.
-_MOVED = {
-    "eigenbandits.lab.studies.baselines:Informed": "eigenbandits.lab.robustness.players:Told",
-    "eigenbandits.lab.studies.baselines:": "eigenbandits.lab.robustness.players:",
-    "eigenbandits.lab.studies.robustness.clicks:": "eigenbandits.lab.robustness.clicks:",
-    "eigenbandits.lab.studies.problems.": "eigenbandits.lab.problems.",
-    "eigenbandits.papers.lale2019.policies:": "eigenbandits.papers.lale2019.players:",
-    "eigenbandits.papers.lale2019.environment:Images": "Images",
-    "eigenbandits.lab.studies.belief_age:DelayedPolicy": "eigenbandits.lab.studies.belief_age:Aged",
-    **{
-        f"eigenbandits.lab.studies.lists.recommenders:{now}": f"eigenbandits.lab.studies.lists.recommenders:{former}"
-        for now, former in {
-            "ListRecommender": "Listed",
-            "SequentialRecommender": "OneByOne",
-            "PartsRecommender": "FromParts",
-            "SingleRecommender": "Single",
-            "RandomRecommender": "Chance",
-        }.items()
-    },
-    "eigenbandits.lab.studies.router.policies:RouterPolicy": "eigenbandits.lab.studies.router.players:RouterPlayer",
-    "eigenbandits.lab.studies.router.policies:BudgetedPolicy": "eigenbandits.lab.studies.router.players:BudgetedPlayer",
-    "eigenbandits.lab.studies.router.policies:ParetoPolicy": "eigenbandits.lab.studies.router.players:ParetoPlayer",
-    "eigenbandits.lab.studies.scorer:ScoredPolicy": "eigenbandits.lab.studies.scorer:ScoredPlayer",
-    "eigenbandits.lab.studies.translate:TranslatedPolicy": "eigenbandits.lab.studies.translate:TranslatedPlayer",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +50,7 @@ class Spec:
     def identity(self) -> dict[str, Any]:
         """Return what the outcome depends on: data by its content, wherever it is."""
         return {
-            "kind": _MOVED.get(self.kind, self.kind),
+            "kind": RENAMED.get(self.kind, self.kind),
             "params": _replaced_references(dict(self.params), _without_places),
             "modules": dict(self.modules),
         }
@@ -107,7 +83,7 @@ class Spec:
 
 def find_class(kind: str, what: str) -> Callable[..., Any]:
     """Return a class of this library by its name, or any other by ``"module:Class"``."""
-    module_name, colon, name = _replaced(kind, {former: now for now, former in _MOVED.items()}).rpartition(":")
+    module_name, colon, name = present_kind(kind).rpartition(":")
     if not colon:
         known = _library_classes(what)
         if kind not in known:
@@ -128,12 +104,6 @@ def find_class(kind: str, what: str) -> Callable[..., Any]:
     if not callable(found):
         raise LabError(f"{kind!r} is not a class; expected one that makes the {what}.")
     return found  # type: ignore[no-any-return]
-
-
-def _replaced(kind: str, beginnings: Mapping[str, str]) -> str:
-    """Return a kind with the first of these beginnings that it has replaced by the other one."""
-    found = next(((old, new) for old, new in beginnings.items() if kind.startswith(old)), ("", ""))
-    return found[1] + kind.removeprefix(found[0])
 
 
 def _classes_in(module: Any) -> list[str]:
