@@ -1,4 +1,4 @@
-"""What axe finds on the built site in a browser: nothing serious, in light and dark, on wide and narrow screens."""
+"""The built site in a browser: axe finds nothing serious, pages fit wide and narrow screens, formulas are typeset."""
 
 import importlib.util
 import os
@@ -80,4 +80,26 @@ def test_axe_finds_nothing_serious(axe, site, tmp_path):
         assert any(one.startswith("image-alt") for one in tab.run(SERIOUS.replace("RULES", "null")))
         tab.run("document.querySelector('h1').style.color = '#444a5c'")
         assert any(one.startswith("color-contrast") for one in tab.run(SERIOUS.replace("RULES", BY_VIEW)))
+    assert not found
+
+
+FAULTS = """({
+  wider: document.documentElement.scrollWidth - innerWidth,
+  formulas: document.querySelectorAll(".katex-error, .arithmatex:not(:has(.katex))").length,
+  pictures: [...document.images].filter((image) => !image.naturalWidth).length,
+})"""
+
+
+@pytest.mark.slow
+def test_every_page_fits_and_has_its_formulas_and_pictures(site, tmp_path):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    found = {}
+    with browser(tmp_path) as tab:
+        for page, width in product(pages, (1440, 390)):
+            tab.look(width)
+            tab.open(page.as_uri())
+            faults = tab.run(FAULTS)
+            if any(faults.values()):
+                found[page.name, width] = faults
     assert not found

@@ -34,7 +34,7 @@ def test_constants_in_formulas_are_those_in_use():
     page, appendix = ((ROOT / "docs" / f"mathematics{end}.md").read_text("utf-8") for end in ("", "-appendix"))
     growth = inspect.signature(eb.subspace.PCA).parameters["growth"].default
     assert rf"\varepsilon &= {SAFETY:g} \cdot " in page
-    assert (growth, "`growth` (g, a tenth by\ndefault)" in appendix) == (0.1, True)
+    assert (growth, "`growth` ($g$, a tenth by\ndefault)" in appendix) == (0.1, True)
 
 
 def test_rows_of_the_robustness_page_are_those_of_its_appendix():

@@ -20,11 +20,12 @@ WORDS_PER_MINUTE, MINUTES = 240, 10
 
 
 def prose(page):
-    """The page as it is read: with what it includes, without code and formulas."""
+    """The page as it is read: with what it includes, without code, a formula in a sentence being one word."""
     text = page.read_text(encoding="utf-8")
     text = re.sub(r'(?m)^ *--8<-- "([^"]+)"$', lambda found: (ROOT / found[1]).read_text(encoding="utf-8"), text)
     text = re.sub(r"(?ms)^ *```.*?^ *```$", "", text)
-    return re.sub(r"(?ms)^\$\$.*?^\$\$$", "", text)
+    text = re.sub(r"(?ms)^ *\$\$.*?^ *\$\$$", "", text)
+    return re.sub(r"\$(?=\S)[^$]+(?<=\S)\$(?!\d)", "formula", text)
 
 
 @pytest.mark.parametrize("page", SITE, ids=name)
@@ -42,6 +43,14 @@ def test_links_and_images_lead_to_files(page):
 def test_a_page_is_read_in_ten_minutes(page):
     words = [word for word in prose(page).split() if re.search(r"\w", word)]
     assert len(words) <= WORDS_PER_MINUTE * MINUTES, f"{len(words)} words; move tables of record to the appendix"
+
+
+@pytest.mark.parametrize("page", SITE, ids=name)
+def test_formulas_are_marked_as_such(page):
+    """Subscripts, powers, norms and transposes in a sentence are typeset; a letter, or R²d, need not be."""
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)|(?m:^:::.*$)", "", prose(page))
+    found = re.findall(r"\S*(?:\b\w_(?:\w\b|[{(])|\^[\w({½]|‖|ᵀ)\S*", text)
+    assert not found
 
 
 def test_every_page_is_in_the_navigation():
