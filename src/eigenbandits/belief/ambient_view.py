@@ -79,10 +79,10 @@ class AmbientView(View):
         known = self.solved(index) is not None
         if not known and self._root.made is None and not self._offered:
             return None
-        action, solved = self._keep(index) if known else (None, None)
+        action, solved = self._copies(index) if known else (None, None)
         return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
 
-    def _keep(self, index: int) -> tuple[Array, Array]:
+    def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
         if self._kept is None or self._kept[0] != index:
             if self.solved(index) is None:
@@ -174,13 +174,13 @@ class AmbientView(View):
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
-            self._look()
+            self._compute_products()
             assert self._products is not None
             squares = linalg.row_dots(self.lifted, self._products)
             self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
         return self._uppers
 
-    def _look(self) -> None:
+    def _compute_products(self) -> None:
         """Compute the products Z⁻¹x of all actions."""
         if self._products is None:
             self.lifted = self.lifted.astype(np.float64, copy=False)
@@ -192,7 +192,7 @@ class AmbientView(View):
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Return a function that computes θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
-        action, solved = self._keep(index)
+        action, solved = self._copies(index)
         center, omega = self._center, self.omega
 
         def model() -> Array:
@@ -220,7 +220,7 @@ class AmbientView(View):
         size, dim = self.lifted.shape
         scale = self.belief.noise if scale is None else scale
         if size < dim:
-            self._look()
+            self._compute_products()
             assert self._products is not None
             return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
         deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))
