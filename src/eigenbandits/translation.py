@@ -12,7 +12,7 @@ from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 
 # One in this many pairs is held out, to choose the map and to estimate what it loses.
-KEPT_OUT = 5
+HELD_OUT = 5
 # Ridges to try, in units of the mean variance of the old vectors' coordinates.
 RIDGES = 10.0 ** np.arange(-10.0, 2.0)
 # The number of directions used to tell the encoders apart, and the most that one of them may contribute, in nats, so
@@ -111,11 +111,13 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
     (True, 0.0)
     """
     means = [rows[0].mean(axis=0) if centered else np.zeros(rows[0].shape[1]) for rows in (old, new)]
-    (x, kept_x), (y, kept_y) = ([part - mean for part in rows] for rows, mean in zip((old, new), means, strict=True))
+    (x, held_out_x), (y, held_out_y) = (
+        [part - mean for part in rows] for rows, mean in zip((old, new), means, strict=True)
+    )
     cross = x.T @ y
     values, axes = np.linalg.eigh(x.T @ x)
     unit = max(float(values.sum()) / len(values), np.finfo(float).tiny)
-    inside, seen = axes.T @ cross, kept_x @ axes
+    inside, seen = axes.T @ cross, held_out_x @ axes
     candidates = [
         ("ridge regression", axes, inside / (np.maximum(values, 0.0) + ridge * unit)[:, None]) for ridge in RIDGES
     ]
@@ -123,10 +125,10 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
         left, sizes, right = np.linalg.svd(cross)
         factor = float(sizes.sum()) / max(float(values.sum()), np.finfo(float).tiny)
         candidates.append(("rotation", axes, axes.T @ (factor * left @ right)))
-    errors = [float(np.square(kept_y - seen @ turned).sum()) for _, _, turned in candidates]
+    errors = [float(np.square(held_out_y - seen @ turned).sum()) for _, _, turned in candidates]
     best = int(np.argmin(errors))
     method, _, turned = candidates[best]
-    whole = float(np.square(kept_y).sum())
+    whole = float(np.square(held_out_y).sum())
     residual = errors[best] / whole if whole > 0.0 else 0.0
     return VectorMap(axes @ turned, means[0], means[1], method, residual)
 

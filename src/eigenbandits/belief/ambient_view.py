@@ -78,12 +78,12 @@ class AmbientView(View):
         """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
         action = solved = self.solved(index)
         if solved is not None:
-            action, solved = self._keep(index)
+            action, solved = self._copies(index)
         elif self._root.made is None and not self._offered:
             return None
         return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
 
-    def _keep(self, index: int) -> tuple[Array, Array]:
+    def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
         if self._kept is None or self._kept[0] != index:
             solved = self.solved(index)
@@ -175,13 +175,13 @@ class AmbientView(View):
     def uppers(self) -> Array:
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for all actions."""
         if self._uppers is None:
-            self._look()
+            self._compute_products()
             assert self._products is not None
             squares = linalg.row_dots(self.lifted, self._products)
             self._uppers, self._estimates = kernels.ambient_bounds(self.lifted, squares, self._center, self.omega)
         return self._uppers
 
-    def _look(self) -> None:
+    def _compute_products(self) -> None:
         """Compute the products Z⁻¹x of all actions."""
         if self._products is None:
             self.lifted = self.lifted.astype(np.float64, copy=False)
@@ -193,7 +193,7 @@ class AmbientView(View):
 
     def optimist(self, index: int) -> Callable[[], Array]:
         """Return a function that computes θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
-        action, solved = self._keep(index)
+        action, solved = self._copies(index)
         center, omega = self._center, self.omega
 
         def model() -> Array:
@@ -221,7 +221,7 @@ class AmbientView(View):
         size, dim = self.lifted.shape
         scale = self.belief.noise if scale is None else scale
         if size < dim:
-            self._look()
+            self._compute_products()
             assert self._products is not None
             return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
         deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))

@@ -48,7 +48,7 @@ class CostEstimate(Component):
         self.moment, self.center = np.zeros(dim), np.zeros(dim)
 
     def of(self, lifted: Array, known: Array | None) -> tuple[Array, Array]:
-        """Return the expected and the lowest plausible cost of lifted actions (K, D): the known one if there is one."""
+        """Return the expected and the lowest plausible cost of lifted actions (K, D); a known cost counts as both."""
         if known is not None and not np.isnan(known).any():
             return known, known
         self.refresh()

@@ -269,18 +269,18 @@ class _Scaled:
         best, value = starts[0], self.value(starts[0])
         for start in starts:
             options = {"maxiter": 60, "ftol": _STOP}
-            searched: Any = optimize.minimize  # its stubs do not allow a list of constraints that grows
-            found = searched(
+            minimize: Any = optimize.minimize  # its stubs do not allow a list of constraints that grows
+            point = minimize(
                 self.value, start, jac=self.slope, method="SLSQP", constraints=constraints, options=options
             ).x
-            inside = self.room(found).min() >= -_FEASIBLE and (not self.line or abs(self.on_line(found)) <= _FEASIBLE)
-            reached = self.value(found)
+            inside = self.room(point).min() >= -_FEASIBLE and (not self.line or abs(self.on_line(point)) <= _FEASIBLE)
+            reached = self.value(point)
             # In a plane, P̂ can be turned one way or the other, and neither leads to the other; otherwise, two starts
             # with the same optimum are enough.
             if self.m > 1 and inside and abs(reached - value) <= _ALIKE and start is not starts[0]:
                 return best, -value
             if inside and reached < value:
-                best, value = found, reached
+                best, value = point, reached
         return best, -value
 
     def read(self, v: Array) -> dict[str, Any]:

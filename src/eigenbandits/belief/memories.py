@@ -119,9 +119,9 @@ class Memories(Belief):
             member.learn(action, reward, part)
         self.learned += 1
         self.weights = self._weighed(predictions, reward, variance)
-        self._lead(predictions[self.leader], seen, variance, other)
+        self._choose_leader(predictions[self.leader], seen, variance, other)
 
-    def _lead(self, prediction: tuple[float, float], reward: float, variance: float, other: Array) -> None:
+    def _choose_leader(self, prediction: tuple[float, float], reward: float, variance: float, other: Array) -> None:
         """Let a longer memory lead once it is likelier, and a shorter one once it is proven better; see the class."""
         mean, gain = prediction
         surprise = max((reward - mean) / math.sqrt(variance * (1.0 + gain)), -FARTHEST)

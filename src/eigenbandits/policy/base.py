@@ -151,7 +151,7 @@ class Policy(Chooser):
     ) -> None:
         """Learn from a batch: n decisions, n lists, or (n, d) action vectors and their scores, each with a reward."""
         actions, rewards = lists.flat(actions, rewards)
-        if lists.are(actions, Decision):
+        if lists.is_sequence_of(actions, Decision):
             values = inputs.as_rewards(rewards, len(actions))
             lifted = np.array([self._lifted(decision) for decision in actions])
             forecasts = [decision.forecast for decision in actions]

@@ -13,7 +13,7 @@ from eigenbandits.belief.base import Belief
 from eigenbandits.policy.centering import Centering, size_of
 from eigenbandits.policy.replicas import copy_of
 from eigenbandits.policy.scoring import Scoring
-from eigenbandits.translation import KEPT_OUT, RowMap, VectorMap, fit_map, fit_values
+from eigenbandits.translation import HELD_OUT, RowMap, VectorMap, fit_map, fit_values
 
 if TYPE_CHECKING:
     from eigenbandits.policy import Policy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 # The fewest pairs that a map can be fitted to and checked on; a good map takes more pairs than there are dimensions.
-FEWEST = 2 * KEPT_OUT
+FEWEST = 2 * HELD_OUT
 
 
 @dataclass(frozen=True)
@@ -93,29 +93,29 @@ def translate(
     old, new = _read(policy, old_vectors, new_vectors, old_scores, new_scores)
     _refuse(policy)
     work, before = copy_of(policy), copy_of(policy)
-    kept = np.zeros(len(old.vectors), dtype=bool)
+    held_out = np.zeros(len(old.vectors), dtype=bool)
     # The held-out pairs depend only on the number of pairs, so that the policy's own generator does not advance.
-    order = np.random.default_rng(len(kept)).permutation(len(kept))
-    kept[order[: len(kept) // KEPT_OUT]] = True
-    (old_fit, old_kept), (new_fit, new_kept) = ((one.take(~kept), one.take(kept)) for one in (old, new))
-    vectors = (old_fit.vectors, old_kept.vectors), (new_fit.vectors, new_kept.vectors)
+    order = np.random.default_rng(len(held_out)).permutation(len(held_out))
+    held_out[order[: len(held_out) // HELD_OUT]] = True
+    (old_fit, old_held_out), (new_fit, new_held_out) = ((one.take(~held_out), one.take(held_out)) for one in (old, new))
+    vectors = (old_fit.vectors, old_held_out.vectors), (new_fit.vectors, new_held_out.vectors)
     mapping = fit_map(*vectors, centered=policy.centering.kind != "none")
     _lay_out(work, new, old)
-    change = _row_map(before, work, mapping, (old_fit, old_kept), (new_fit, new_kept))
-    work.belief.translate(change, np.random.default_rng(len(kept)))
+    change = _row_map(before, work, mapping, (old_fit, old_held_out), (new_fit, new_held_out))
+    work.belief.translate(change, np.random.default_rng(len(held_out)))
     if not before.subspace.ready:
         before.subspace.observe_all(old.vectors, before.centering.center_of(old.vectors))
     before.belief.follow(before.subspace.frame())
-    rows = _lifted(work, new_fit, mapping.new_mean), _lifted(work, new_kept, mapping.new_mean)
-    values = _values(before, old_fit, mapping.old_mean), _values(before, old_kept, mapping.old_mean)
+    rows = _lifted(work, new_fit, mapping.new_mean), _lifted(work, new_held_out, mapping.new_mean)
+    values = _values(before, old_fit, mapping.old_mean), _values(before, old_held_out, mapping.old_mean)
     work.belief.expect(fit_values(rows, values))
     work.belief.follow(work.subspace.frame())
     work.encoder.change(work.round, *vectors)
-    loss = _loss(values[1], _values(work, new_kept, mapping.new_mean))
+    loss = _loss(values[1], _values(work, new_held_out, mapping.new_mean))
     policy.restore(work.state())
     assert before.dim is not None and work.dim is not None
     guarded = before.dim != work.dim or work.encoder.bound is not None
-    return Translation(before.dim, work.dim, len(kept), mapping.method, mapping.residual, loss, guarded)
+    return Translation(before.dim, work.dim, len(held_out), mapping.method, mapping.residual, loss, guarded)
 
 
 def _read(
@@ -218,9 +218,9 @@ def _row_map(
         first, second = (column - column.mean() for column in columns)
         square = float(first @ first)
         matrix[-1, -1] = float(first @ second) / square if square > 0.0 else 1.0
-    kept_old, kept_new = _lifted(before, old[1], mapping.old_mean), _lifted(work, new[1], mapping.new_mean)
-    residuals = kept_new - kept_old @ matrix
-    longest = float(np.sqrt(np.square(kept_new).sum(axis=1).max()))
+    held_out_old, held_out_new = _lifted(before, old[1], mapping.old_mean), _lifted(work, new[1], mapping.new_mean)
+    residuals = held_out_new - held_out_old @ matrix
+    longest = float(np.sqrt(np.square(held_out_new).sum(axis=1).max()))
     return RowMap(
         matrix,
         residuals.T @ residuals / len(residuals),
@@ -246,5 +246,5 @@ def _loss(before: Array, after: Array) -> float:
     variance = float(first @ first)
     if variance <= 1e-24 * float(before @ before):
         return 0.0
-    kept = float(second @ second)
-    return 1.0 - max(float(first @ second), 0.0) ** 2 / (variance * kept) if kept > 0.0 else 1.0
+    variance_after = float(second @ second)
+    return 1.0 - max(float(first @ second), 0.0) ** 2 / (variance * variance_after) if variance_after > 0.0 else 1.0

@@ -50,22 +50,22 @@ class Chooser(Layout):
             scores, and the policy learns what rewards say beyond them. Give scores from the first call on, or never.
         """
         array = self._read(actions)
-        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        candidates = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
-        self._expect([array], [kept])
-        return self._choose(array, kept, ranks, observe)
+        self._expect([array], [candidates])
+        return self._choose(array, candidates, ranks, observe)
 
-    def _choose(self, array: Array, kept: Rows | None, ranks: Array | None, observe: bool) -> Decision:
+    def _choose(self, array: Array, candidates: Rows | None, ranks: Array | None, observe: bool) -> Decision:
         """Choose one of the allowed rows; the input has been checked."""
         lifted, belief = self._show(array, ranks, observe), self.belief
         # From here on, the allowed rows are the decision set: the belief and the rule see only them.
-        rows = lifted if kept is None else lifted[kept]
+        rows = lifted if candidates is None else lifted[candidates]
         view = belief.view(rows)
         choice = self.rule.choose(view, rows.shape[0], self.rng)
         estimate = view.estimate(choice.index)
         belief.note(choice.finding)
-        if kept is not None:
-            choice.spread(kept, len(array))
+        if candidates is not None:
+            choice.spread(candidates, len(array))
         self.round += 1
         return self._decision(choice, array, lifted, estimate, self.round)
 
@@ -103,36 +103,39 @@ class Chooser(Layout):
         for actions in decision_sets:
             known = self.dim if not arrays else arrays[0].shape[1]
             arrays.append(self._read(actions, known, f"decision set {len(arrays)}"))
-        shown = [observe] * len(arrays) if isinstance(observe, bool) else list(observe)
-        if len(shown) != len(arrays):
-            raise ValueError(f"observe has {len(shown)} entries; expected {len(arrays)}, one for each decision set.")
-        kept = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
+        observed = [observe] * len(arrays) if isinstance(observe, bool) else list(observe)
+        if len(observed) != len(arrays):
+            raise ValueError(f"observe has {len(observed)} entries; expected {len(arrays)}, one for each decision set.")
+        candidates = inputs.as_allowed_many(allowed, [len(array) for array in arrays])
         ranks = self.scoring.read_many(arrays, scores)
         if not arrays:
             return []
-        if not any(shown):
+        if not any(observed):
             self._refuse_unseen()
-        self._expect(arrays, kept)
+        self._expect(arrays, candidates)
         if self.scoring.used is None:
-            self._settle(arrays[0], ranks[0], offered=True)
+            self._set_up(arrays[0], ranks[0], offered=True)
         lifted, centers = zip(*map(self.lift, arrays, ranks), strict=True)
-        for array, center, seen in zip(arrays, centers, shown, strict=True):
+        for array, center, seen in zip(arrays, centers, observed, strict=True):
             if seen:
                 self.subspace.observe(array, center)
         self.belief.follow(self.subspace.frame())
-        rows = [one if left is None else one[left] for one, left in zip(lifted, kept, strict=True)]
+        rows = [
+            whole if allowed_rows is None else whole[allowed_rows]
+            for whole, allowed_rows in zip(lifted, candidates, strict=True)
+        ]
         view = self.belief.view(np.concatenate(rows))
         sizes = [len(one) for one in rows]
         choices = self.rule.choose_many(view, sizes, self.rng)
         estimates = view.estimates()
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         decisions = []
-        for choice, array, whole, left, start in zip(choices, arrays, lifted, kept, starts, strict=True):
+        for choice, array, whole, allowed_rows, start in zip(choices, arrays, lifted, candidates, starts, strict=True):
             self.belief.note(choice.finding)
             self.round += 1
             estimate = float(estimates[start + choice.index])
-            if left is not None:
-                choice.spread(left, len(array))
+            if allowed_rows is not None:
+                choice.spread(allowed_rows, len(array))
             decisions.append(self._decision(choice, array, whole, estimate, self.round))
         return decisions
 
@@ -165,16 +168,16 @@ class Chooser(Layout):
             of them; see `lists.LogDeterminant`.
         """
         array = self._read(actions)
-        kept = np.arange(len(array)) if allowed is None else inputs.as_allowed(allowed, len(array))
-        order = lists.Order.read(count, len(kept), examination, diversity)
+        candidates = np.arange(len(array)) if allowed is None else inputs.as_allowed(allowed, len(array))
+        order = lists.Order.read(count, len(candidates), examination, diversity)
         lifted = self._show(array, self.scoring.read(array, scores), observe)
-        rows = lifted[kept]
-        found = lists.choose(order, self.rule, self.belief.view(rows), rows[:, : array.shape[1]], self.rng)
+        rows = lifted[candidates]
+        choices = lists.choose(order, self.rule, self.belief.view(rows), rows[:, : array.shape[1]], self.rng)
         self.round += 1
         decisions = []
-        for choice, estimate in found:
+        for choice, estimate in choices:
             self.belief.note(choice.finding)
-            choice.spread(kept, len(array))
+            choice.spread(candidates, len(array))
             decisions.append(self._decision(choice, array, lifted, estimate, self.round))
         return ListDecision(tuple(decisions), order.examination)
 
@@ -198,7 +201,7 @@ class Chooser(Layout):
         >>> eb.EpsilonGreedy(epsilon=0.2, seed=0).probabilities([[1.0, 0.0], [0.0, 1.0]]).round(3).tolist()
         [0.9, 0.1]
         """
-        array, _, choice, _ = self._look(actions, self.rng, allowed, scores)
+        array, _, choice, _ = self._preview(actions, self.rng, allowed, scores)
         return choice.certain(len(array)) if choice.chances is None else choice.chances
 
     @linalg.one_thread
@@ -231,33 +234,33 @@ class Chooser(Layout):
         >>> len({decision.index for decision in proposed}), policy.round
         (1, 0)
         """
-        array, lifted, choice, estimate = self._look(actions, rng, allowed, scores)
+        array, lifted, choice, estimate = self._preview(actions, rng, allowed, scores)
         if choice.finding is not None:
             # The factor depends only on the belief, and the next proposal would have to compute it again; the size of a
             # shortlist only affects how long the next one takes.
             self.belief.note(Finding(factor=choice.finding.factor, list_size=choice.finding.list_size))
         return self._decision(choice, array, lifted, estimate, self.round + 1)
 
-    def _look(
+    def _preview(
         self, actions: ArrayLike, rng: np.random.Generator, allowed: ArrayLike | None, scores: ArrayLike | None
     ) -> tuple[Array, Array, Choice, float]:
         """Return the actions, the lifted actions, the choice that would be made now, and its estimate."""
         array = self._read(actions)
-        kept = None if allowed is None else inputs.as_allowed(allowed, len(array))
+        candidates = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
-        self._expect([array], [kept])
+        self._expect([array], [candidates])
         lifted = self._show(array, ranks, observe=False)
-        rows = lifted if kept is None else lifted[kept]
+        rows = lifted if candidates is None else lifted[candidates]
         before, view = self.rule.state(), self.belief.view(rows)
         choice = self.rule.choose(view, len(rows), rng)
         self.rule.restore(before)
         estimate = view.estimate(choice.index)
-        if kept is not None:
-            choice.spread(kept, len(array))
+        if candidates is not None:
+            choice.spread(candidates, len(array))
         return array, lifted, choice, estimate
 
-    def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:
-        """Prepare for a choice in each of these sets among the rows kept; may refuse, since nothing has changed yet."""
+    def _expect(self, sets: Sequence[Array], candidates: Sequence[NDArray[np.intp] | None]) -> None:
+        """Prepare for a choice in each set among its candidates; may refuse, since nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
         action = array[choice.index].copy()

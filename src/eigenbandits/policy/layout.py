@@ -55,7 +55,7 @@ class Layout(Component):
         if not observe:
             self._refuse_unseen()
         if self.scoring.used is None:
-            self._settle(array, scores, offered=True)
+            self._set_up(array, scores, offered=True)
         lifted, center = self.lift(array, scores)
         if observe:
             self.subspace.observe(array, center)
@@ -88,7 +88,7 @@ class Layout(Component):
         if self.dim is None:
             if self.centering.around_mean or self.scoring.prior is not None:
                 raise ValueError("this decision was made by another policy; pass its action vector instead.")
-            self._settle(vector[None], None)
+            self._set_up(vector[None], None)
         length = self.lifted_dim
         if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
             # Made by choose(), which checked it, and unchanged since.
@@ -102,7 +102,7 @@ class Layout(Component):
         self.centering.refuse_bare_vectors()
         ranks = self.scoring.read(vectors, scores)
         if self.scoring.used is None:
-            self._settle(vectors, ranks)
+            self._set_up(vectors, ranks)
         lifted: Array = self.centering.lift_vectors(vectors).astype(np.float64, copy=False)
         return lifted if ranks is None else self.scoring.append(lifted, ranks, by_set=False)
 
@@ -112,7 +112,7 @@ class Layout(Component):
                 "observe is False, but the subspace has seen no vectors yet; show it vectors with observe() first."
             )
 
-    def _settle(self, array: Array, scores: Array | None, offered: bool = False) -> None:
+    def _set_up(self, array: Array, scores: Array | None, offered: bool = False) -> None:
         """Set up the policy at the first choice (`offered`) or reward, which determines whether there are scores."""
         if scores is not None and not self.belief.takes_scores:
             raise self._no_scores(self.belief)

@@ -95,14 +95,14 @@ class ListDecision:
         return inputs.as_rewards(outcome, count)
 
 
-def are(things: object, kind: type[T]) -> TypeGuard[Sequence[T]]:
+def is_sequence_of(value: object, kind: type[T]) -> TypeGuard[Sequence[T]]:
     """Return whether an object is a nonempty sequence whose items are all of one kind."""
-    return isinstance(things, Sequence) and len(things) > 0 and all(isinstance(one, kind) for one in things)
+    return isinstance(value, Sequence) and len(value) > 0 and all(isinstance(item, kind) for item in value)
 
 
 def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
     """Return lists and their outcomes as decisions and rewards; anything else is returned unchanged."""
-    if not are(actions, ListDecision):
+    if not is_sequence_of(actions, ListDecision):
         return actions, outcomes
     if not isinstance(outcomes, Sequence | np.ndarray) or len(outcomes) != len(actions):
         raise ValueError(f"expected {len(actions)} outcomes, one for each list.")

@@ -97,7 +97,7 @@ class Guard(Rule):
             safe = not unsafe[preferred]
         if not safe:
             choice = Choice(baseline, view.estimate(baseline), view.believer(), view.finding(baseline), choice.chances)
-        self._enter(actions, baseline, preferred, choice.index)
+        self._record(actions, baseline, preferred, choice.index)
         return choice
 
     def safe(self, actions: Array, baseline: Array) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ class Guard(Rule):
             sums, known = self.account + actions, self.known - share * self.value
         return np.asarray(self.bounds.view(sums).lowers() + known >= 0.0)
 
-    def _enter(self, actions: Array, baseline: int, preferred: int, chosen: int) -> None:
+    def _record(self, actions: Array, baseline: int, preferred: int, chosen: int) -> None:
         # New arrays, since `state` does not copy.
         share = 1.0 - self.alpha
         row = actions[baseline]

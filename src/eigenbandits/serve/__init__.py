@@ -1,4 +1,4 @@
-"""The decision service: HTTP, a durable log, keys; `eigenbandits serve` runs it."""
+"""The decision service: HTTP, a durable log, API keys; run it with `eigenbandits serve`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ _PACKAGES = ("starlette", "pydantic", "orjson", "prometheus_client", "threadpool
 
 
 def __getattr__(name: str) -> Any:
-    """Load the server and the clients only on demand: the settings need neither."""
+    """Load the server and the clients only on demand, since the settings need neither."""
     if name in ("AsyncClient", "Client"):
         from eigenbandits.serve import client
 

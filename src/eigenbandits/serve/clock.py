@@ -1,4 +1,4 @@
-"""The clock of the service: starts at the wall clock and then follows the monotonic clock, so it never jumps."""
+"""The service's clock: it starts at the wall clock and then follows the monotonic clock, so that it never jumps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ TOLERATED = 2.0
 
 
 class Clock:
-    """Seconds since 1970 that only go forward, at the pace of real time.
+    """Seconds since 1970 that only move forward, at the pace of real time.
 
-    Times to live are measured with it: if the wall clock is set a day ahead, no decision becomes a day older.
+    It measures times to live: if the wall clock is set a day ahead, no decision becomes a day older.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class Clock:
         self._known = 0.0
 
     def now(self) -> float:
-        """Return the time."""
+        """Return the current time."""
         return self._steady() + self._offset
 
     def jump(self) -> float:
-        """Return by how many seconds the wall clock has jumped since the last call; 0 if it has not."""
-        apart = self._wall() - self.now()
-        moved = apart - self._known
+        """Return how many seconds the wall clock has jumped since the last call; 0 if it has not."""
+        difference = self._wall() - self.now()
+        moved = difference - self._known
         if abs(moved) <= TOLERATED:
             return 0.0
-        self._known = apart
+        self._known = difference
         return moved

@@ -1,4 +1,4 @@
-"""The errors of the service: refusals, which callers receive, and failures, which stop the writer."""
+"""The service's errors: refusals, which callers receive, and failures, which stop the writer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of the server
+class Refusal(Exception):  # noqa: N818 - a refusal is a response, not a server error
     """A request that is answered with an error.
 
     Parameters
@@ -14,13 +14,13 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of
     status
         The HTTP status.
     code
-        One word for programs.
+        One word, for programs.
     message
-        One sentence for people: what was wrong and what to do.
+        One sentence, for people: what was wrong and what to do.
     field
         The field of the request that the error is about.
     retry_after
-        Seconds after which trying again makes sense.
+        Seconds after which it makes sense to try again.
     headers
         Further headers of the response.
     """
@@ -50,49 +50,49 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of
 
 
 def invalid(message: str, field: str | None = None, code: str = "invalid_request") -> Refusal:
-    """Return the refusal of a request with wrong content."""
+    """Return the refusal for a request with invalid content."""
     return Refusal(400, code, message, field)
 
 
 def unknown(what: str, name: str) -> Refusal:
-    """Return the refusal of a name that does not exist."""
+    """Return the refusal for a name that does not exist."""
     return Refusal(404, f"unknown_{what}", f"There is no {what} {name!r}.")
 
 
 def unavailable(reason: str, retry_after: int = 1) -> Refusal:
-    """Return the refusal of a request that may succeed later, unchanged."""
+    """Return the refusal for a request that may succeed later, unchanged."""
     return Refusal(503, "unavailable", f"The service cannot answer now: {reason}. Try again.", retry_after=retry_after)
 
 
 def damaged() -> Refusal:
-    """Return the refusal of a request that needs a part of the database that cannot be read."""
-    message = "The part of the database that this request needs is damaged; restore a backup, or do without it."
+    """Return the refusal for a request that needs an unreadable part of the database."""
+    message = "The part of the database that this request needs is damaged; restore a backup."
     return Refusal(503, "damaged", message, retry_after=60)
 
 
 def internal() -> Refusal:
-    """Return the refusal that hides a defect of the service from callers."""
+    """Return the refusal that hides a bug in the service from callers."""
     return Refusal(500, "internal", "The service failed; its log says why.")
 
 
 class StorageError(Exception):
-    """The database or the disk failed; nothing of the transaction may be relied on."""
+    """The database or the disk failed; nothing in the transaction may be relied on."""
 
 
 class DamagedError(StorageError):
-    """Some part of the database cannot be read, while the rest can."""
+    """Part of the database cannot be read, while the rest can."""
 
 
 class InUseError(Exception):
-    """Another server writes to the same database."""
+    """Another server is writing to the same database."""
 
 
 class ReplayError(Exception):
-    """The log does not hold what is needed to replay it from the position requested."""
+    """The log does not contain what is needed to replay it from the requested position."""
 
 
 class PolicyError(Exception):
-    """A policy failed on some commands; it may have done what the log does not know."""
+    """A policy failed on these commands; it may have done something that the log does not contain."""
 
     def __init__(self, commands: Sequence[Any], refusal: Refusal) -> None:
         super().__init__(str(refusal))

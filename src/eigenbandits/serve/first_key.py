@@ -1,4 +1,4 @@
-"""The first key of a service, from its environment: a container can be reached before anyone could log in to it."""
+"""The service's first key, from its environment: a container can be reached before anyone can log in to it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VARIABLE = f"{PREFIX}FIRST_KEY"
 
 
 def first_key(environment: Mapping[str, str] | None = None) -> str | None:
-    """Return the key in `EIGENBANDITS_FIRST_KEY`, or in the file that `EIGENBANDITS_FIRST_KEY_FILE` names."""
-    found = os.environ if environment is None else environment
-    text, file = found.get(VARIABLE, ""), found.get(f"{VARIABLE}_FILE", "")
+    """Return the key in `EIGENBANDITS_FIRST_KEY`, or in the file named by `EIGENBANDITS_FIRST_KEY_FILE`."""
+    variables = os.environ if environment is None else environment
+    text, file = variables.get(VARIABLE, ""), variables.get(f"{VARIABLE}_FILE", "")
     if text and file:
         raise ValueError(f"both {VARIABLE} and {VARIABLE}_FILE are set; set one of them.")
     if file:
@@ -30,9 +30,9 @@ def first_key(environment: Mapping[str, str] | None = None) -> str | None:
 
 
 def add_first_key(database: Database, text: str, now: float) -> bool:
-    """Store a key with all scopes if there has never been any, and return whether it was stored.
+    """Store a key with all scopes if there has never been a key; return whether it was stored.
 
-    Later starts with the same environment change nothing, even after the key was revoked.
+    Later starts with the same environment change nothing, even after the key has been revoked.
     """
     row = key_of(text, "first", now)
     connection = database.connect()

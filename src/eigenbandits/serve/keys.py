@@ -19,42 +19,42 @@ _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
 def new_key(name: str, scopes: Iterable[str], now: float, policies: Sequence[str] | None = None) -> tuple[KeyRow, str]:
-    """Return a new key as it is stored, and the text that its owner sends; None allows all policies.
+    """Return a new key as it is stored, and the text that its owner sends; without `policies`, it allows all policies.
 
-    The text holds 256 random bits, so one round of a fast hash hides it as well as a slow one would.
+    The text has 256 random bits, so one round of a fast hash protects it as well as a slow hash would.
     """
-    wanted = [scope for scope in SCOPES if scope in set(scopes)]
-    if not wanted or set(scopes) - set(SCOPES):
-        raise invalid(f"scopes is {sorted(set(scopes))}; expected some of {', '.join(SCOPES)}.", "scopes")
+    granted = [scope for scope in SCOPES if scope in set(scopes)]
+    if not granted or set(scopes) - set(SCOPES):
+        raise invalid(f"scopes is {sorted(set(scopes))}; expected one or more of {', '.join(SCOPES)}.", "scopes")
     if not 1 <= len(name) <= 100 or not name.isprintable():
         raise invalid(
             "name of the key is empty, too long or not printable; expected 1 to 100 printable characters.", "name"
         )
-    if policies is not None and (not policies or "admin" in wanted):
+    if policies is not None and (not policies or "admin" in granted):
         message = "policies is empty, or the key has the scope admin, which is for all policies; leave one of them out."
         raise invalid(message, "policies")
     text = random_text()
     allowed = None if policies is None else " ".join(dict.fromkeys(policies))
-    return KeyRow(_id(text), name, " ".join(wanted), _digest(text), now, policies=allowed), text
+    return KeyRow(_id(text), name, " ".join(granted), _digest(text), now, policies=allowed), text
 
 
 def random_text() -> str:
-    """Return the text of a key that nobody has."""
+    """Return the text of a new key."""
     return f"{_PREFIX}{secrets.token_hex(8)}_{secrets.token_urlsafe(32)}"
 
 
 def key_of(text: str, name: str, now: float) -> KeyRow:
-    """Return a key with all scopes whose text was made elsewhere, as it is stored.
+    """Return a key with all scopes, as it is stored, for a text that was generated elsewhere.
 
     Examples
     --------
     >>> key_of("secret", "first", 0.0)
     Traceback (most recent call last):
         ...
-    ValueError: the key does not have the form of one; make it with `eigenbandits keys generate`.
+    ValueError: this is not a valid key; generate one with `eigenbandits keys generate`.
     """
     if not _FORM.fullmatch(text):
-        raise ValueError("the key does not have the form of one; make it with `eigenbandits keys generate`.")
+        raise ValueError("this is not a valid key; generate one with `eigenbandits keys generate`.")
     return KeyRow(_id(text), name, " ".join(SCOPES), _digest(text), now)
 
 
@@ -67,17 +67,17 @@ def _digest(text: str) -> bytes:
 
 
 class Caller(NamedTuple):
-    """Who sends a request: the id of the key, "" without keys, and whether the key has the scope admin."""
+    """The sender of a request: the id of the key, "" without keys, and whether the key has the scope admin."""
 
     key: str
     admin: bool
 
 
 class KeyRing:
-    """The keys that are valid now.
+    """The keys that are currently valid.
 
-    Without any key, not even a revoked one, everything is open; revoking the last key does not open the service again.
-    Until the keys have been read, every request is refused.
+    If there has never been a key, not even one that was revoked, everything is open; revoking the last key does not
+    open the service again. Until the keys have been read, every request is refused.
 
     Parameters
     ----------
@@ -93,42 +93,42 @@ class KeyRing:
         self._valid: dict[str, KeyRow] = {}
 
     def replace(self, keys: Iterable[KeyRow]) -> None:
-        """Take the keys of the database."""
-        found = list(keys)
-        self._valid = {key.id: key for key in found if key.revoked_at is None}
-        self.empty = not found
+        """Replace the keys with those of the database."""
+        rows = list(keys)
+        self._valid = {key.id: key for key in rows if key.revoked_at is None}
+        self.empty = not rows
         self.open = self._may_be_open and self.empty
         self.known = True
 
     def check(self, header: str | None, scope: str | None, policy: str | None = None) -> Caller:
-        """Return who calls; raise `Refusal` if the key is missing or wrong, or does not allow this.
+        """Return the caller; raise `Refusal` if the key is missing or wrong, or does not allow the request.
 
         Parameters
         ----------
         header
             The Authorization header.
         scope
-            What the key must allow; None for any valid key.
+            The scope that the key must have; None accepts any valid key.
         policy
-            The policy that the request is about; None for none.
+            The policy that the request is about; None if there is none.
         """
         if self.open:
             return Caller("", True)
         if not self.known:
-            raise unavailable("its keys are not known yet")
+            raise unavailable("its keys have not been read yet")
         if not header:
             message = "A key is required; send it as 'Authorization: Bearer ebk_…'."
             raise Refusal(401, "missing_key", message, headers=_CHALLENGE)
         scheme, _, text = header.partition(" ")
         key = self._valid.get(_id(text))
-        # An unknown id is compared as well, so that the time does not reveal which ids exist.
+        # An unknown id is compared as well, so that the response time does not reveal which ids exist.
         same = hmac.compare_digest(_digest(text), key.digest if key else bytes(32))
         if scheme.lower() != "bearer" or key is None or not same:
-            message = "This key is not known or was revoked; ask for a new one."
+            message = "This key is unknown or was revoked; ask for a new one."
             raise Refusal(401, "wrong_key", message, headers=_CHALLENGE)
         if scope is not None and not {scope, "admin"} & set(key.scopes.split()):
             raise Refusal(403, "missing_scope", f"This key lacks the scope {scope!r}, which this request needs.")
         if key.policies is not None and policy not in key.policies.split():
-            message = f"This key is only for {', '.join(key.policies.split())}; use another one for this request."
+            message = f"This key is only for {', '.join(key.policies.split())}; use another key for this request."
             raise Refusal(403, "other_policy", message)
         return Caller(key.id, "admin" in key.scopes.split())

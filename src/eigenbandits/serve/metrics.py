@@ -1,4 +1,4 @@
-"""Metrics: counters for Prometheus, and the latency of recent requests for the service's own page."""
+"""Metrics: counters for Prometheus, and latencies of recent requests for the service's own page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-# Percentiles cover the last minute, and at most this many requests, of all policies together and of each.
+# Percentiles cover the last minute, up to this many requests for all policies together and for each policy.
 _RECENT_SECONDS, _RECENT, _RECENT_EACH = 60.0, 20_000, 2_000
 
 
 class Metrics:
-    """The counters of one server, in a registry of its own, so that two servers in one process do not mix."""
+    """The metrics of one server, in a registry of its own, so that two servers in one process do not mix."""
 
     def __init__(self) -> None:
         self.collectors = CollectorRegistry()
@@ -28,7 +28,7 @@ class Metrics:
         self.pending = self._gauge("pending_decisions", "Decisions that wait for their reward.", "policy")
         self.reward_mean = self._gauge(
             "reward_mean",
-            "Mean reward of the last 1,000, defaults included.",
+            "Mean of the last 1,000 rewards, including defaults.",
             "policy",
         )
         self.rank = self._gauge("rank", "Rank of the subspace.", "policy")
@@ -43,7 +43,7 @@ class Metrics:
         self.storage_errors = self._counter("storage_errors", "Failures of the database or the disk.")
         self.clock_jumps = self._counter("clock_jumps", "Jumps of the wall clock.")
         self.broken = self._gauge("broken_policies", "Policies that could not be rebuilt and were left out.")
-        self.ready = self._gauge("ready", "1 while the service decides and learns.")
+        self.ready = self._gauge("ready", "1 while the service can decide and learn.")
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         # Time and duration of recent responses by endpoint and policy; "" stands for all policies together.
         self._recent: dict[tuple[str, str], deque[tuple[float, float]]] = {}
@@ -59,7 +59,7 @@ class Metrics:
         return Histogram(f"eigenbandits_{name}", text, labels, registry=self.collectors, buckets=sizes)
 
     def count_request(self, endpoint: str, status: int, seconds: float, now: float, policy: str = "") -> None:
-        """Count one request, of a policy if it was for one."""
+        """Count one request, including its policy if it has one."""
         counters = self._children.get((endpoint, status))
         if counters is None:
             # Finding a labeled counter takes longer than counting.
@@ -67,7 +67,7 @@ class Metrics:
             self._children[endpoint, status] = counters
         counters[0].inc()
         counters[1].observe(seconds)
-        # Only of requests that succeeded: names that callers make up must not fill the memory.
+        # Only successful requests, so that names made up by callers cannot fill the memory.
         if status == 200 and endpoint in ("decide", "reward"):
             for name, most in (("", _RECENT), (policy, _RECENT_EACH)):
                 self._recent.setdefault((endpoint, name), deque(maxlen=most)).append((now, seconds))
@@ -85,21 +85,21 @@ class Metrics:
                 self.rewards.labels(policy, outcome).inc(count)
 
     def batches(self) -> dict[str, float | None]:
-        """Return the mean size of the last batches."""
+        """Return the mean size of recent batches."""
         return {
             f"{kind}_mean": round(sum(sizes) / len(sizes), 2) if sizes else None
             for kind, sizes in self._batches.items()
         }
 
     def latency(self, now: float, policy: str = "") -> dict[str, Any]:
-        """Return percentiles of the time to answer over the last minute, of a policy or of all of them."""
+        """Return percentiles of the response time over the last minute, for one policy or for all of them."""
         latency: dict[str, Any] = {}
         for endpoint in ("decide", "reward"):
             answers = list(self._recent.get((endpoint, policy), ()))
             times = [seconds for then, seconds in answers if now - then <= _RECENT_SECONDS]
-            found = np.percentile(times, (50, 90, 99)).tolist() if times else [None] * 3
+            percentiles = np.percentile(times, (50, 90, 99)).tolist() if times else [None] * 3
             names = ("p50_ms", "p90_ms", "p99_ms")
-            milliseconds = [None if value is None else round(1000.0 * value, 3) for value in found]
+            milliseconds = [None if value is None else round(1000.0 * value, 3) for value in percentiles]
             latency[endpoint] = {"count": len(times)} | dict(zip(names, milliseconds, strict=True))
         return latency
 
@@ -108,7 +108,7 @@ class Metrics:
         return generate_latest(self.collectors)
 
     def forget(self, name: str) -> None:
-        """Drop what is known about a policy that was deleted."""
+        """Drop the metrics of a deleted policy."""
         for labeled in (self.pending, self.reward_mean, self.rank, self.decisions, self.rewards):
             labeled.remove_by_labels({"policy": name})
         for endpoint in ("decide", "reward"):

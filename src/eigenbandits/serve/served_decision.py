@@ -1,4 +1,4 @@
-"""`ServedDecision`: what callers learn about a decision."""
+"""`ServedDecision`: what callers are told about a decision."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class ServedDecision:
-    """A decision that the service has made and put on disk.
+    """A decision that the service has made and written to disk.
 
-    A field that is added here is a field of the response, of the OpenAPI document and of the client's result, and a
-    column of the log; `storage.schema.DecisionRow` adds those that callers do not see.
+    A field added here becomes a field of the response, the OpenAPI document and the client's result, and a column of
+    the log; `storage.schema.DecisionRow` adds the fields that callers do not see.
 
     Attributes
     ----------
     decision
-        Its id: send it back with the reward.
+        The decision's id: send it back with the reward.
     index
-        Which of the actions, or of the items offered, was chosen.
+        The row of the actions, or of the items offered, that was chosen.
     item
-        The id of the chosen item, where there is a catalogue.
+        The id of the chosen item, if there is a catalogue.
     round
-        The policy's round, from 1.
+        The policy's round, counting from 1.
     estimate
         The estimated value.
     upper
-        The optimistic (or sampled) value that won.
+        The optimistic (or sampled) value with which the action won.
     propensity
-        The probability of the choice, where the rule is randomized.
+        The probability of the choice, if the rule is randomized.
     cost
-        What it costs, as sent or as expected, where the policy has a budget.
+        The action's cost, as sent or as expected, if the policy has a budget.
     """
 
     decision: str
@@ -45,6 +45,6 @@ class ServedDecision:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
-        """Return it from the service's response; fields that a newer service adds are left out."""
+        """Return the decision in the service's response; fields that a newer service adds are ignored."""
         known: dict[str, Any] = {name: answer.get(name) for name in cls.__dataclass_fields__}
         return cls(**known)

@@ -28,9 +28,9 @@ class Server:
     Attributes
     ----------
     writer
-        Decides and learns.
+        Makes decisions and learns.
     url
-        Where it listens.
+        The address on which it listens.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class Server:
         self._gateway = Gateway(self.writer)
 
     def start(self) -> None:
-        """Open the port and the database; raise ValueError if everybody would have access.
+        """Open the port and the database; raise ValueError if anyone would have access.
 
-        The policies are loaded afterward, while /health is answered already and everything else with 503.
+        The policies are loaded afterward; meanwhile /health already answers, and everything else responds with 503.
         """
         if self._socket is None:
             self._socket = bind(self.settings)
         try:
             self.writer.start()
             if not self.settings.loopback and not self.writer.registry.keys.known:
-                raise ValueError("the database does not answer, so the keys are not known; start it first.")
+                raise ValueError("the database does not answer, so the keys cannot be read; start the database first.")
             if not self.settings.loopback and self.writer.registry.keys.empty:
                 raise ValueError(
-                    f"host is {self.settings.host} and there is no key, so everybody would have access; "
+                    f"host is {self.settings.host} and there is no key, so anyone would have access; "
                     "create a key with `eigenbandits keys create`, or listen on 127.0.0.1."
                 )
-            # From here on connections wait instead of being refused.
+            # From here on, connections wait instead of being refused.
             self._socket.listen(1024)
         except BaseException:
             self.stop()
@@ -99,7 +99,7 @@ class Server:
             self.stop()
 
     def _freeze(self) -> None:
-        # What is loaded by now stays; collecting it again and again would make requests wait.
+        # Objects loaded by now will stay; collecting them over and over would make requests wait.
         self.writer.loaded.wait()
         gc.collect()
         gc.freeze()
@@ -113,28 +113,28 @@ class Server:
 
 
 def bind(settings: Settings, shared: bool = False) -> socket.socket:
-    """Return a socket that holds the port; if it is shared, the kernel spreads connections over all that do."""
+    """Return a socket bound to the port; if shared, the kernel spreads connections over all sockets that share it."""
     host, port = settings.host, settings.port
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        made.bind((host, port))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind((host, port))
     except OSError as error:
-        made.close()
+        listening.close()
         if error.errno == errno.EADDRINUSE:
-            advice = "another program listens there; stop it, or choose another port with --port"
+            advice = "another program is listening there; stop it, or choose another port with --port"
         elif error.errno == errno.EACCES:
-            advice = "ports below 1024 need more rights; choose another with --port"
+            advice = "ports below 1024 require more privileges; choose another port with --port"
         else:
-            advice = "check host and port"
+            advice = "check the host and the port"
         raise OSError(f"cannot listen on {host}, port {port} ({error.strerror}); {advice}.") from error
-    return made
+    return listening
 
 
 def url_of(settings: Settings, listening: socket.socket) -> str:
-    """Return the address that a socket listens on."""
+    """Return the address on which a socket listens."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{listening.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""The supervisor of `serve --deciders N`: N deciders behind one port and a learner, each started again if it ends."""
+"""The supervisor of `serve --deciders N`: N deciders behind one port and a learner, each restarted if it ends."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from eigenbandits.serve.server import Server, bind, url_of
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import database_of
 
-# The exit code of a process that would fail again: the supervisor gives up.
+# The exit code of a process that would fail again, upon which the supervisor gives up.
 _HOPELESS = 3
-# Seconds between two starts of the same process, and to wait for one to end before it is killed.
+# Seconds between two starts of the same process, and seconds to wait for a process to end before it is killed.
 _PAUSE, _PATIENCE = 0.5, 90.0
-# A process that has run for this many seconds could start with these settings, and is started again whatever ends it.
+# A process that has run for this many seconds can start with these settings, and is restarted whatever ends it.
 _PROOF = 30.0
 
 
 class Supervisor:
-    """Starts the processes, restarts those that end, and stops them all on request.
+    """Starts the processes, restarts those that end, and stops all of them on request.
 
-    The port is opened here, with a socket for each decider, over which the kernel spreads the connections. A decider
-    that ends leaves its socket open: new connections wait there until it has been started again.
+    The port is opened here, with one socket per decider, over which the kernel spreads the connections. When a decider
+    ends, its socket stays open: new connections wait there until the decider has been restarted.
 
     Attributes
     ----------
     url
-        Where the deciders listen.
+        The address on which the deciders listen.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -52,19 +52,19 @@ class Supervisor:
 
     def start(self) -> None:
         """Open the port and start all processes."""
-        # The tables are created once, before many processes would try.
+        # The tables are created once, before several processes try.
         try:
             database_of(self.settings).connect().close()
         except StorageError as error:
             log_event("storage failed", reason=str(error))
-        # With a plain one first: where another program listens, a shared one might join it.
+        # First with a plain socket: if another program listens on the port, a shared socket might join it.
         bind(self.settings).close()
         settings = self.settings
         for _ in range(self.settings.deciders):
-            made = bind(settings, shared=True)
-            made.listen(1024)
-            self._sockets.append(made)
-            settings = dataclasses.replace(settings, port=made.getsockname()[1])
+            listening = bind(settings, shared=True)
+            listening.listen(1024)
+            self._sockets.append(listening)
+            settings = dataclasses.replace(settings, port=listening.getsockname()[1])
         self.url = url_of(settings, self._sockets[0])
         for name in ("learner", *(f"decider-{i}" for i in range(self.settings.deciders))):
             self._start(name)
@@ -79,7 +79,7 @@ class Supervisor:
         log_event("process started", process=name, pid=process.pid)
 
     def run(self) -> int:
-        """Watch the processes until a signal comes; return the exit code."""
+        """Watch the processes until a signal arrives; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         started = dict.fromkeys(self._processes, time.monotonic())
@@ -106,9 +106,9 @@ class Supervisor:
         self._stopping = True
 
     def stop(self) -> None:
-        """End the deciders, then the learner, which follows what they have written last."""
-        for made in self._sockets:
-            made.close()
+        """Stop the deciders, then the learner, which follows their last writes."""
+        for listening in self._sockets:
+            listening.close()
         learner = [process for name, process in self._processes.items() if name == "learner"]
         deciders = [process for name, process in self._processes.items() if name != "learner"]
         for group in (deciders, learner):
@@ -125,13 +125,13 @@ def _decide(settings: Settings, listening: socket.socket) -> None:
 
 
 def _learn(settings: Settings) -> None:
-    # Only this machine asks it anything, and it may always be asked how it is.
+    # Only this machine sends it requests, and its health must always be available.
     _serve(Server(dataclasses.replace(settings, host="127.0.0.1", port=0), role=Learner), settings)
 
 
 def _serve(server: Server, settings: Settings) -> None:
     logs.to_stderr(settings.log_level)
-    # Ctrl-C reaches all processes; the supervisor says who ends when.
+    # Ctrl-C reaches all processes; the supervisor decides which ends when.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

@@ -274,7 +274,7 @@ def test_a_reward_takes_the_decision_itself():
         client.reward_many("news", {made: 0.5})
     assert json.loads(service.asked[1][2]) == {"decision": "1-7", "reward": 1.0}
     assert json.loads(service.asked[2][2]) == {"rewards": [{"decision": "1-7", "reward": 0.5}]}
-    with pytest.raises(ValueError, match="decision is 7; expected what decide"):
+    with pytest.raises(ValueError, match="decision is 7; expected the result of decide"):
         client.reward("news", 7, 1.0)  # type: ignore[arg-type]
 
 

@@ -136,7 +136,7 @@ def test_a_policy_that_only_one_process_can_keep_is_left_out_after_the_move(tmp_
         assert decide(a, SETS[0]).status_code == 200
         for client in (a, learner):
             (warning,) = sent(client, "GET", "/v1/status").json()["warnings"]
-            assert "it has a budget, which deciders cannot keep" in warning
+            assert "it has a budget, which deciders do not support" in warning
         assert client.post("/v1/policies/paid/decide", json={"actions": SETS[0].tolist()}).status_code == 503
     assert agrees(place) == [True, True]
 

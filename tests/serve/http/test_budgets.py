@@ -140,7 +140,7 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
         client.create_policy("trial", **FLAGSHIP, guard=GUARD | {"shadow": True})
         for i, actions in enumerate(SETS):
             client.reward("trial", client.decide("trial", actions), float(EARNED[i, 0]))
-        with pytest.raises(InvalidRequestError, match="of which only shadow may differ"):
+        with pytest.raises(InvalidRequestError, match="only shadow may differ"):
             client.clone_policy("live", "trial", guard=GUARD | {"alpha": 0.9})
         client.clone_policy("live", "trial", guard=GUARD | {"shadow": False})
         both: list[Any] = [server.writer.registry.policy(name).policy for name in ("trial", "live")]

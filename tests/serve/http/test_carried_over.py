@@ -49,7 +49,7 @@ def test_a_new_generation_of_a_catalogue_beside_the_old_one(place):
             client.reward("old", made, float((QUERIES[i % 30] * ITEMS[IDS.index(str(made.item))]) @ THETA))
         late = client.decide("old", query=QUERIES[0])
         client.create_catalogue("v2", [*IDS[5:], "fresh"], np.vstack([ITEMS[5:] * scale, ITEMS[:1]]), center="none")
-        with pytest.raises(InvalidRequestError, match="have queries; send some as both"):
+        with pytest.raises(InvalidRequestError, match="have queries; send some queries"):
             client.translate_policy("new", "old", catalogue="v2")
         done = client.translate_policy("new", "old", catalogue="v2", old_queries=QUERIES, new_queries=QUERIES * scale)
         assert done["policy"]["clone_of"] == "old"

@@ -58,7 +58,7 @@ def test_a_list_has_a_reward_for_each_of_its_items(place):
         again = [client.decide_list("p", SETS[0], count=2, request="mine") for _ in range(2)]
         assert again[0] == again[1]
         late = again[0][1]
-        with pytest.raises(Exception, match="another body"):
+        with pytest.raises(Exception, match="a different body"):
             client.decide_list("p", SETS[0], count=3, request="mine")
         assert client.policy("p")["decisions"] == 92
     # The second of a list, from the log.

@@ -93,7 +93,7 @@ class Ridge(Component):
         self._reweigh(span, inside - outside)
         self.span, self.inside = span, inside
         self.since_repair += 2 * span.shape[1]
-        self._settle(self.inverse.times(evidence.moment), evidence)
+        self._set_center(self.inverse.times(evidence.moment), evidence)
         self.largest = float(np.diagonal(self.inverse.flush()).max())
 
     def repair(self, evidence: Evidence) -> None:
@@ -102,7 +102,7 @@ class Ridge(Component):
         self.inverse.reset(half)
         self.largest = float(np.diagonal(half).max())
         self.since_repair = 0
-        self._settle(center, evidence)
+        self._set_center(center, evidence)
 
     def precision(self, evidence: Evidence) -> Array:
         """Return the lower half of Z, as a new matrix."""
@@ -112,7 +112,7 @@ class Ridge(Component):
             matrix -= (self.span * (self.outside - self.inside)) @ self.span.T
         return matrix
 
-    def _settle(self, center: Array, evidence: Evidence) -> None:
+    def _set_center(self, center: Array, evidence: Evidence) -> None:
         self.center = center
         self.residual = max(evidence.squares - float(linalg.dot(evidence.moment, center)), 0.0)
 

@@ -159,12 +159,12 @@ class LearnedPrior(Component):
             part = LearnedPrior()
             part.restore(replica.part.state())
             part._flush(theirs)
-            part._raise(theirs - origin)
+            part._add_level(theirs - origin)
             counted.append(replica.inside(part))
         self.totals, self.sums = (merging.total(counted, name) for name in ("totals", "sums"))
         self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
 
-    def _raise(self, level: float) -> None:
+    def _add_level(self, level: float) -> None:
         """Add a constant to the values M and the rewards r of everything in the sums."""
         moved = level * np.array([1.0, 0.0, 0.0, 1.0])
         crossed = self.totals[:, :, None] * moved

@@ -93,11 +93,11 @@ class Repeats(Component):
         common = self._common(variance) if self.repeated else 0.0
         if not common:
             return None
-        found = [self._find(key) for key in _digests(rows).tolist()]
-        known = np.array([row for row, place in enumerate(found) if place is not None], dtype=np.intp)
+        matches = [self._find(key) for key in _digests(rows).tolist()]
+        known = np.array([row for row, place in enumerate(matches) if place is not None], dtype=np.intp)
         if not len(known):
             return None
-        places = [place for place in found if place is not None]
+        places = [place for place in matches if place is not None]
         # An action whose rewards have faded to less than one has proportionally less of its share.
         whole, part = np.maximum(self.counts[places], 1.0), np.minimum(self.counts[places], 1.0)
         return known, part * common * _worth(whole, common), self.means[places]

@@ -73,7 +73,7 @@ class SpectralView(AmbientView):
 
     def prefetch(self, sizes: list[int]) -> None:
         """Compute at once what the parts will need, except for the bounds: each part has its own radius."""
-        self._look()
+        self._compute_products()
         self.values()
 
     def part(self, rows: slice | Rows) -> SpectralView:

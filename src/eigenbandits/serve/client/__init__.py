@@ -1,4 +1,4 @@
-"""The client of the service; it needs only NumPy and may run where the service is not installed."""
+"""The service's client; it needs only NumPy and may run where the service is not installed."""
 
 from eigenbandits.serve.client.client import AsyncClient, Client
 from eigenbandits.serve.client.errors import (

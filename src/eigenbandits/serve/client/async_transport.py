@@ -1,4 +1,4 @@
-"""The same requests from an event loop: HTTP/1.1 on asyncio's streams."""
+"""The same requests from an event loop: HTTP/1.1 on asyncio streams."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from http.client import HTTPException
 
 from eigenbandits.serve.client.exchange import FAILURES, Attempts, Request, Response, Service
 
-# The longest line of a response, or all of its headers together.
+# The maximum length of a line of a response, and of all of its headers together.
 _LIMIT = 2**16
 
 
 class Connection:
-    """One connection to the service; a response ends where its headers say so."""
+    """One connection to the service; the headers of a response determine where it ends."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -29,18 +29,18 @@ class Connection:
         return cls(*await asyncio.open_connection(service.host, port, ssl=context, limit=_LIMIT))
 
     async def exchange(self, head: bytes, content: bytes) -> tuple[Response, bool]:
-        """Send a request; return the response, and whether the connection can be used again."""
-        # Sent while the response is waited for: a body that is too large is refused before all of it has arrived.
+        """Send a request; return the response, and whether the connection can be reused."""
+        # Sent while waiting for the response: a body that is too large is refused before all of it has arrived.
         self._writer.write(head + content)
         version, status, headers = await self._head()
-        while status < 200:  # followed by the response itself
+        while status < 200:  # the actual response follows
             version, status, headers = await self._head()
         body, whole = await self._body(status, headers)
         closing = "close" in headers.get("connection", "").lower() or version != "HTTP/1.1"
         return Response(status, headers, body), whole and not closing
 
     async def _head(self) -> tuple[str, int, dict[str, str]]:
-        """Return version, status and headers of a response."""
+        """Return the version, status and headers of a response."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
@@ -55,7 +55,7 @@ class Connection:
         return parts[0], int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}
 
     async def _body(self, status: int, headers: dict[str, str]) -> tuple[bytes, bool]:
-        """Return the body, and whether it has ended before the connection."""
+        """Return the body, and whether it ended before the connection did."""
         if status in (204, 304):
             return b"", True
         if "chunked" in headers.get("transfer-encoding", "").lower():
@@ -63,7 +63,7 @@ class Connection:
             while size := int((await self._reader.readline()).partition(b";")[0], 16):
                 parts.append(await self._reader.readexactly(size))
                 await self._reader.readline()
-            while (await self._reader.readline()).strip():  # headers may follow
+            while (await self._reader.readline()).strip():  # trailers may follow
                 pass
             return b"".join(parts), True
         if "content-length" in headers:
@@ -71,19 +71,19 @@ class Connection:
         return await self._reader.read(), False
 
     def close(self) -> None:
-        """Close it, without waiting for the other side."""
+        """Close the connection without waiting for the other side."""
         self._writer.close()
 
 
 class AsyncTransport:
-    """Sends requests to one service from one event loop, as many at a time as there are tasks."""
+    """Sends requests to one service from one event loop, with as many at a time as there are tasks."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self._idle: deque[Connection] = deque()
 
     async def send(self, request: Request) -> Response:
-        """Send a request until it is answered, and return the response or raise its error."""
+        """Send a request until it is answered; return the response or raise its error."""
         body, headers = request.content()
         attempts = Attempts(self.service, request)
         headers |= self.service.headers | {"Host": self.service.netloc}
@@ -105,7 +105,7 @@ class AsyncTransport:
             await asyncio.sleep(wait)
 
     async def _attempt(self, head: bytes, content: bytes, again: bool) -> Response:
-        # As in `Transport`: an idle connection may have been closed by the service.
+        # As in `Transport`: the service may have closed an idle connection.
         if again and self._idle:
             with suppress(ConnectionError):
                 return await self._exchange(self._idle.pop(), head, content)

@@ -1,4 +1,4 @@
-"""Paths and bodies of requests, from the arguments of calls."""
+"""Paths and bodies of requests, built from the arguments of calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from eigenbandits.serve.client.plans import Body
 from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
 from eigenbandits.serve.served_decision import ServedDecision
 
-# What an imported decision has besides what a request to decide has.
+# The fields that an imported decision has in addition to those of a request to decide.
 _LOGGED = ("index", "item", "reward", "propensity", "cost")
 
 
 class Offer(TypedDict, total=False):
-    """What a request to decide says besides `actions`; see `Calls.decide`."""
+    """The fields of a request to decide besides `actions`; see `Calls.decide`."""
 
     query: ArrayLike | None
     items: Sequence[str] | None
@@ -41,16 +41,16 @@ def catalogue_path(name: str) -> str:
 
 
 def request_id(given: str | None) -> str:
-    """Return the id of a request, which is a new one unless the caller has one."""
+    """Return the given request id, or a new one."""
     return given or secrets.token_hex(16)
 
 
 def decision_id(decision: str | ServedDecision) -> str:
-    """Return the id of a decision, given the decision or the id."""
-    found = decision.decision if isinstance(decision, ServedDecision) else decision
-    if not isinstance(found, str):
-        raise ValueError(f"decision is {found!r}; expected what decide() returned, or its id.")
-    return found
+    """Return the id of a decision, given either."""
+    id_ = decision.decision if isinstance(decision, ServedDecision) else decision
+    if not isinstance(id_, str):
+        raise ValueError(f"decision is {id_!r}; expected the result of decide(), or its id.")
+    return id_
 
 
 def names(given: Sequence[str], argument: str) -> list[str]:
@@ -61,7 +61,7 @@ def names(given: Sequence[str], argument: str) -> list[str]:
 
 
 def cost_field(cost: float | None) -> Body:
-    """Return the field of a cost, if there is one."""
+    """Return the cost field of a body, if there is a cost."""
     return {} if cost is None else {"cost": float(cost)}
 
 
@@ -71,7 +71,7 @@ def import_body(given: Mapping[str, Any]) -> Body:
         name: given[name] for name in ("index", "item", "reward", "propensity", "cost") if given.get(name) is not None
     }
     if "request" not in given:
-        raise ValueError("a decision has no request; expected an id of its own, so that it counts once.")
+        raise ValueError("a decision has no request id; expected one, so that the decision counts once.")
     offer = {name: value for name, value in given.items() if name not in logged and name != "actions"}
     plain = {name: value if isinstance(value, str) else np.asarray(value).item() for name, value in logged.items()}
     return decide_body(given.get("actions"), offer) | plain
@@ -81,11 +81,11 @@ def decide_body(actions: ArrayLike | None, offer: Mapping[str, Any]) -> Body:
     """Return the body of a request to decide, from the arguments of `decide`."""
     given = {name: value for name, value in offer.items() if value is not None}
     for name in given.keys() - Offer.__annotations__.keys():
-        raise TypeError(f"there is no argument {name!r}; expected some of {', '.join(Offer.__annotations__)}.")
+        raise TypeError(f"there is no argument {name!r}; expected any of {', '.join(Offer.__annotations__)}.")
     body: Body = {"request": request_id(given.get("request"))}
     if actions is not None:
         if "query" in given or "items" in given:
-            raise ValueError("both actions and query or items were given; give one or the other.")
+            raise ValueError("both actions and query or items were given; pass one or the other.")
         body |= matrix_fields(actions, "actions")
     if "query" in given:
         body["query"] = in_base64(as_float32(given["query"], 1, "query"))

@@ -26,18 +26,18 @@ from eigenbandits.serve.served_decision import ServedDecision
 
 
 class Calls(PolicyCalls):
-    """The calls, whose results `Client` returns and `AsyncClient` returns to whoever awaits them."""
+    """The calls; `Client` returns their results, `AsyncClient` returns awaitables."""
 
     # Decisions and rewards
 
     @Call
     def decide(self, policy: str, actions: ArrayLike | None = None, **offer: Unpack[Offer]) -> Plan[ServedDecision]:
-        """Let the policy choose one of some actions, or one item of its catalogue.
+        """Let the policy choose one of several actions, or one item of its catalogue.
 
         Parameters
         ----------
         policy
-            Its name.
+            The policy's name.
         actions
             (K, d) vectors, for a policy without a catalogue.
 
@@ -51,8 +51,8 @@ class Calls(PolicyCalls):
             The only ones that may be chosen, and those that may not: rows of `actions`, or ids of items. All of them
             still show the policy where the actions lie.
         scores : ArrayLike
-            What a ranker that is there already says of each action, or of each of `items`; from the first decision on,
-            or never.
+            An existing ranker's score of each action, or of each of `items`; pass scores from the first decision on, or
+            never.
         costs : Sequence[float | None]
             What each action, or each of `items`, costs, None where that is not known; for a policy with a budget.
         request : str
@@ -62,22 +62,22 @@ class Calls(PolicyCalls):
         path = policy_path(policy) + "/decide"
         if actions is None or {name for name, value in offer.items() if value is not None} - {"request"}:
             return ServedDecision.of((yield from ask("POST", path, decide_body(actions, offer))))
-        # The vectors as they are, without the detour over text.
+        # The vectors as raw bytes, without a detour through text.
         array = as_float32(actions, 2, "actions")
-        asked = {"dim": array.shape[1], "request": request_id(offer.get("request"))}
-        return ServedDecision.of((yield from send(Request("POST", path, array.tobytes(), asked))))
+        query = {"dim": array.shape[1], "request": request_id(offer.get("request"))}
+        return ServedDecision.of((yield from send(Request("POST", path, array.tobytes(), query))))
 
     @Call
     def decide_list(
         self, policy: str, actions: ArrayLike | None = None, *, count: int, **offer: Unpack[Offer]
     ) -> Plan[list[ServedDecision]]:
-        """Let the policy choose a list of `count` distinct actions or items, in order; each has a reward of its own.
+        """Let the policy choose a list of `count` distinct actions or items, in order; each has its own reward.
 
         The other parameters are those of `decide`.
         """
         body = decide_body(actions, offer) | {"count": int(count)}
-        made = yield from ask("POST", policy_path(policy) + "/decide", body)
-        return [ServedDecision.of(one) for one in made["decisions"]]
+        response = yield from ask("POST", policy_path(policy) + "/decide", body)
+        return [ServedDecision.of(one) for one in response["decisions"]]
 
     @Call
     def decide_many(
@@ -88,19 +88,19 @@ class Calls(PolicyCalls):
         Parameters
         ----------
         policy
-            Its name.
+            The policy's name.
         requests
-            For each decision the arguments of `decide` by name: ``{"actions": …}``, or ``{"query": …, "items": …}``,
+            For each decision, the arguments of `decide` by name: ``{"actions": …}``, or ``{"query": …, "items": …}``,
             and optionally ``"request"`` and the others.
         batch
-            How many go into one call.
+            The number of requests per call.
         """
         bodies = [decide_body(one.get("actions"), {**one, "actions": None}) for one in requests]
-        found: list[ServedDecision] = []
+        decisions: list[ServedDecision] = []
         for i in range(0, len(bodies), batch):
             part = yield from ask("POST", policy_path(policy) + "/decide/batch", {"requests": bodies[i : i + batch]})
-            found += map(ServedDecision.of, part["decisions"])
-        return found
+            decisions += map(ServedDecision.of, part["decisions"])
+        return decisions
 
     @Call
     def reward(
@@ -113,25 +113,25 @@ class Calls(PolicyCalls):
         correct: bool = False,
         cost: float | None = None,
     ) -> Plan[str]:
-        """Send the reward of a decision; return "learned", or "repeated" if the service had it already.
+        """Send the reward of a decision; return "learned", or "repeated" if the service already had it.
 
-        A policy that learns at the end of the time to live returns "recorded", or "corrected".
+        If the policy learns at the end of the time to live, return "recorded" or "corrected".
 
         Parameters
         ----------
         policy
-            Its name.
+            The policy's name.
         decision
-            What `decide` returned, or its id.
+            The result of `decide`, or its id.
         reward
             A finite number.
         part
-            Where a policy learns at the end of the time to live: the name of a part of the reward, such as "purchase".
-            What is learned is the sum of the parts.
+            If the policy learns at the end of the time to live: the name of a part of the reward, such as "purchase".
+            The sum of the parts is learned.
         correct
-            There, replace what was sent before.
+            If the policy learns at the end of the time to live: replace what was sent before.
         cost
-            What was paid, for a policy with a budget.
+            The cost that was paid, for a policy with a budget.
         """
         body: Body = {"decision": decision_id(decision), "reward": float(reward)} | cost_field(cost)
         body |= ({} if part is None else {"part": part}) | ({"correct": True} if correct else {})
@@ -146,21 +146,21 @@ class Calls(PolicyCalls):
         costs: Mapping[str | ServedDecision, float] | None = None,
         batch: int = 1000,
     ) -> Plan[list[Body]]:
-        """Send many rewards by decision, or by its id; return the outcome of each, in order.
+        """Send many rewards, by decision or decision id; return the outcome of each, in order.
 
         A refused reward does not affect the others: its entry has the status "refused" and an "error". `costs` are
-        those that are known, in the same way.
+        the known costs, also by decision or decision id.
         """
         paid = costs or {}
         pairs = [
             {"decision": decision_id(one), "reward": float(reward)} | cost_field(paid.get(one))
             for one, reward in rewards.items()
         ]
-        found: list[Body] = []
+        results: list[Body] = []
         for i in range(0, len(pairs), batch):
             part = yield from ask("POST", policy_path(policy) + "/reward/batch", {"rewards": pairs[i : i + batch]})
-            found += part["results"]
-        return found
+            results += part["results"]
+        return results
 
     # Catalogues
 
@@ -168,20 +168,20 @@ class Calls(PolicyCalls):
     def create_catalogue(
         self, name: str, ids: Sequence[str], vectors: ArrayLike, *, center: str = "both", mean: ArrayLike | None = None
     ) -> Plan[Body]:
-        """Upload a catalogue; an identical one that exists already is fine.
+        """Upload a catalogue; an identical one that already exists is fine.
 
         Parameters
         ----------
         name
             Lowercase letters, digits, - and _.
         ids
-            n names, one for each item.
+            n names, one per item.
         vectors
-            (n, d), one row for each item.
+            (n, d), one row per item.
         center
             What the mean is subtracted from before a query and an item are multiplied: "both", "items" or "none".
         mean
-            (d,) to subtract; None for the mean of these items.
+            (d,) vector to subtract; None for the mean of these items.
         """
         body = {"ids": names(ids, "ids"), **matrix_fields(vectors, "vectors"), "center": center}
         if mean is not None:
@@ -196,13 +196,13 @@ class Calls(PolicyCalls):
     @Call
     def items(self, catalogue: str) -> Plan[list[str]]:
         """Return the ids of a catalogue's items."""
-        found: list[str] = []
+        ids: list[str] = []
         while True:
-            asked: dict[str, str | int] = {"limit": 1000} | ({"after": found[-1]} if found else {})
-            page = (yield from ask("GET", catalogue_path(catalogue) + "/items", query=asked))["ids"]
-            found += page
+            query: dict[str, str | int] = {"limit": 1000} | ({"after": ids[-1]} if ids else {})
+            page = (yield from ask("GET", catalogue_path(catalogue) + "/items", query=query))["ids"]
+            ids += page
             if len(page) < 1000:
-                return found
+                return ids
 
     @Call
     def add_items(self, catalogue: str, ids: Sequence[str], vectors: ArrayLike) -> Plan[Body]:

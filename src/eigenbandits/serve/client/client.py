@@ -16,27 +16,27 @@ _URL = "http://127.0.0.1:8765"
 
 
 class Client(Calls, Waiting):
-    """Talks to `eigenbandits serve`, from any number of threads.
+    """Talks to `eigenbandits serve`; usable from any number of threads.
 
     A call that fails for a temporary reason (no connection, too busy, shutting down) is retried until `patience` runs
-    out. Nothing is done twice: every decision is requested under an id of its own, and a reward counts once.
+    out. Nothing is done twice: every decision is requested under its own id, and a reward counts once.
 
     Parameters
     ----------
     url
-        Where the service listens.
+        The address of the service.
     key
         The API key; None if the service has none.
     timeout
-        Seconds that one attempt may take.
+        The seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 for a single attempt. By default 30, but 3 while the service
-        cannot be reached and has never answered: the address is then probably wrong.
+        Seconds after which no further attempt is made; 0 for a single attempt. The default is 30, but 3 while the
+        service cannot be reached and has never answered, since the address is then probably wrong.
 
     Raises
     ------
     ServiceError
-        Every call; its subclasses say what can be done about it.
+        Any call may raise it; its subclasses say what can be done about it.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Client(Calls, Waiting):
     >>> with TemporaryDirectory() as folder, running(Settings(folder=folder, port=0)) as server:
     ...     with Client(server.url) as client:
     ...         policy = client.create_policy("news", parameters={"noise": 0.5, "seed": 0})
-    ...         made = client.decide("news", [[1.0, 0.0], [0.0, 3.0]])
-    ...         made.index, client.reward("news", made, 1.0), client.reward("news", made.decision, 1.0)
+    ...         decision = client.decide("news", [[1.0, 0.0], [0.0, 3.0]])
+    ...         decision.index, client.reward("news", decision, 1.0), client.reward("news", decision.decision, 1.0)
     (1, 'learned', 'repeated')
     """
 
@@ -67,7 +67,7 @@ class Client(Calls, Waiting):
         self.close()
 
     def run(self, plan: Plan[T]) -> T:
-        """Carry out the plan of a call."""
+        """Carry out a call's plan."""
         return carried_out(plan, self._transport.send)
 
     def close(self) -> None:
@@ -76,9 +76,9 @@ class Client(Calls, Waiting):
 
 
 class AsyncClient(Calls, Awaiting):
-    """The same calls for programs that run in an event loop: ``await client.decide(…)``.
+    """The same calls for programs with an event loop: ``await client.decide(…)``.
 
-    Any number of tasks of one event loop may share it; each call in progress has a connection of its own. Parameters,
+    Any number of tasks in one event loop may share it; each call in progress has its own connection. Parameters,
     results and errors are those of `Client`.
 
     Parameters
@@ -94,8 +94,8 @@ class AsyncClient(Calls, Awaiting):
     >>> async def main(url):
     ...     async with AsyncClient(url) as client:
     ...         await client.create_policy("news", parameters={"noise": 0.5, "seed": 0})
-    ...         made = await asyncio.gather(*(client.decide("news", [[1.0, 0.0], [0.0, 3.0]]) for _ in range(3)))
-    ...         return [await client.reward("news", one, 1.0) for one in made]
+    ...         decisions = await asyncio.gather(*(client.decide("news", [[1.0, 0.0], [0.0, 3.0]]) for _ in range(3)))
+    ...         return [await client.reward("news", decision, 1.0) for decision in decisions]
     >>> with TemporaryDirectory() as folder, running(Settings(folder=folder, port=0)) as server:
     ...     asyncio.run(main(server.url))
     ['learned', 'learned', 'learned']
@@ -118,7 +118,7 @@ class AsyncClient(Calls, Awaiting):
         self.close()
 
     async def run(self, plan: Plan[T]) -> T:
-        """Carry out the plan of a call."""
+        """Carry out a call's plan."""
         try:
             request = next(plan)
             while True:

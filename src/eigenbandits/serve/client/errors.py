@@ -1,4 +1,4 @@
-"""The errors of the client, one class for each way in which a caller can react."""
+"""The client's errors, one class for each way in which a caller can react."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ class ServiceError(Exception):
     Parameters
     ----------
     message
-        One sentence for people.
+        One sentence, for people.
     status
         The HTTP status; 0 if there was no response.
     code
-        One word for programs, such as ``"different_reward"``.
+        One word, for programs, such as ``"different_reward"``.
     field
         The field of the request that the error is about.
     request_id
@@ -45,19 +45,19 @@ class AccessError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """There is no policy, catalogue, decision or key of that name."""
+    """There is no policy, catalogue, decision or key with that name."""
 
 
 class ConflictError(ServiceError):
-    """It conflicts with what exists: another reward of the same decision, another policy of the same name."""
+    """The request conflicts with what exists: another reward of the same decision, another policy of the same name."""
 
 
 class UnavailableError(ServiceError):
-    """The service was unreachable or busy for longer than the client waits; try again later."""
+    """The service was unreachable or busy for longer than the client's patience; try again later."""
 
 
 def error_class(status: int) -> type[ServiceError]:
-    """Return the class of error for an HTTP status.
+    """Return the error class for an HTTP status.
 
     Examples
     --------

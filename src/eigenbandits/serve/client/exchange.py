@@ -1,4 +1,4 @@
-"""One request and its response, whichever way they travel: what is sent, and when it is sent again."""
+"""One request and its response, independent of the transport: what is sent, and when it is retried."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from eigenbandits.inputs import number
 from eigenbandits.serve.client.errors import ServiceError, UnavailableError, error_class
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-# A service that has answered before is probably being restarted; one that never has is probably at another address.
+# A service that has answered before is probably being restarted; one that never has probably has another address.
 PATIENCE, FIRST_PATIENCE = 30.0, 3.0
-# Seconds of retrying after which the log says so.
+# Seconds of retrying after which a warning is logged.
 SILENCE = 1.0
 log = logging.getLogger(__name__)
 JSON, BINARY = "application/json", "application/octet-stream"
-# What shows that no response came, or not all of it.
+# Exceptions that mean that no response, or only part of one, has arrived.
 FAILURES = (OSError, EOFError, HTTPException)
 
 
@@ -33,13 +33,13 @@ class Request:
     Attributes
     ----------
     method, path
-        Where it goes.
+        The HTTP method and the path.
     body
-        Bytes, sent as they are; anything else is sent as JSON, None as nothing.
+        Bytes are sent directly; anything else is sent as JSON, and None as an empty body.
     query
         Query parameters.
     again
-        Whether the request does no harm when it arrives twice; if not, it is retried only after a 429.
+        Whether the request may safely arrive twice; if not, it is retried only after a 429.
     accept
         The media type of the response.
     """
@@ -69,7 +69,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """A response: the status, the headers under lowercase names, and the body."""
+    """A response: the status, the headers with lowercase names, and the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -81,18 +81,18 @@ class Response:
 
 
 class Service:
-    """A service as a client knows it: where it is, the key, and whether it has ever answered.
+    """A service as a client knows it: its address, the key, and whether it has ever answered.
 
     Parameters
     ----------
     url
-        Where the service is; a path in it is put before every path.
+        The address of the service; a path in it is prepended to every path.
     key
         The API key, sent as a bearer token.
     timeout
-        Seconds that one attempt may take.
+        The seconds that one attempt may take.
     patience
-        Seconds after which no further attempt is made; 0 for a single attempt. None is 30 seconds, but 3 while the
+        Seconds after which no further attempt is made; 0 for a single attempt. None means 30 seconds, but 3 while the
         service cannot be reached and has never answered.
     """
 
@@ -101,7 +101,7 @@ class Service:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url is {url!r}; expected something like http://127.0.0.1:8765.")
         if parts.username or parts.query or parts.fragment:
-            raise ValueError("url holds more than a scheme, a host, a port and a path; pass the key as `key`.")
+            raise ValueError("url contains more than a scheme, a host, a port and a path; pass the key as `key`.")
         self.secure, self.host, self.port = parts.scheme == "https", parts.hostname, parts.port
         self.netloc, self.prefix = parts.netloc, parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}{self.prefix}"
@@ -111,14 +111,14 @@ class Service:
         self._patience = None if patience is None else number(patience, "patience", least=0.0)
 
     def patience(self, answered: bool) -> float:
-        """Return the seconds of retrying, by whether the service has ever answered."""
+        """Return how many seconds to retry, depending on whether the service has ever answered."""
         if self._patience is not None:
             return self._patience
         return PATIENCE if answered else FIRST_PATIENCE
 
 
 class Attempts:
-    """The attempts at one request: after each, the seconds to wait before the next, or the error to raise."""
+    """The attempts to send one request: after each, the seconds to wait before the next, or the error to raise."""
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
@@ -133,9 +133,9 @@ class Attempts:
             return None
         wait = max(self._wait(), _asked_for(answer))
         # A service may become unavailable in the middle of a request.
-        passing = (429, 503) if self._request.again else (429,)
+        temporary = (429, 503) if self._request.again else (429,)
         waited = time.monotonic() - self._start
-        if answer.status not in passing or waited + wait > self._service.patience(True):
+        if answer.status not in temporary or waited + wait > self._service.patience(True):
             raise _refusal(answer, self._request)
         return wait
 
@@ -145,9 +145,9 @@ class Attempts:
         reason = str(error) or type(error).__name__
         waited, patience = time.monotonic() - self._start, service.patience(service.answered)
         if not self._request.again or waited + wait > patience:
-            asked = f"{self._request.method} {self._request.path}"
+            sent = f"{self._request.method} {self._request.path}"
             raise UnavailableError(
-                f"{service.url} did not answer {asked} ({reason}); check that the service runs there."
+                f"{service.url} did not answer {sent} ({reason}); check that the service runs there."
             ) from error
         if self._silent and waited > SILENCE:
             self._silent = False
@@ -160,7 +160,7 @@ class Attempts:
 
 
 def _asked_for(answer: Response) -> float:
-    """Return the seconds that the service asks to wait, if it gives a number."""
+    """Return the seconds that the service asks the client to wait, if it gives a number."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isdecimal() else 0.0
 
@@ -171,7 +171,7 @@ def _refusal(answer: Response, request: Request) -> ServiceError:
         error = answer.json()["error"]
         message, code, field = str(error["message"]), str(error["code"]), error.get("field")
     except (ValueError, KeyError, TypeError):
-        # Not from the service itself, but from something in between.
-        asked = f"{request.method} {request.path}"
-        message, code, field = f"{asked} was answered with status {answer.status} and no reason.", "", None
+        # The response comes not from the service itself, but from something in between.
+        sent = f"{request.method} {request.path}"
+        message, code, field = f"{sent} was answered with status {answer.status} and no reason.", "", None
     return kind(message, status=answer.status, code=code, field=field, request_id=answer.headers.get("x-request-id"))

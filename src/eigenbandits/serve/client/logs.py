@@ -14,15 +14,15 @@ from eigenbandits.offpolicy import Log
 
 
 def log_entries(log: Log | str | PathLike[str], name: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the decisions of a log for `Client.import_decisions`, each under an id made of a name and its number.
+    """Yield the decisions of a log for `Client.import_decisions`, each with an id made of a name and its number.
 
     Parameters
     ----------
     log
-        A log, or the path of one: what `Log.read` reads, or a compact export of the service, which is read in pieces.
+        A log, or the path of one: a file that `Log.read` reads, or a compact export of the service, read in pieces.
     name
-        Of the log. The same name and number is the same decision, whose reward counts once. By default the name of the
-        file.
+        The name of the log. The same name and number stand for the same decision, whose reward counts once. The default
+        is the name of the file.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def log_entries(log: Log | str | PathLike[str], name: str | None = None) -> Iter
     """
     if name is None:
         if isinstance(log, Log):
-            raise ValueError("name is None; expected a name of this log, since its decisions are imported once by it.")
+            raise ValueError("name is None; expected a name, so that the decisions are imported only once.")
         name = Path(log).name
     name = name[-40:]
     rows = _compact(Path(log)) if not isinstance(log, Log) and _is_compact(Path(log)) else _whole(Log.of(log))

@@ -1,4 +1,4 @@
-"""Plans: what a call asks of the service and makes of the responses, written once for clients that wait and await."""
+"""Plans: a call's requests and the use of their responses, written once for both synchronous and async clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.serve.client.exchange import Request, Response
 T = TypeVar("T")
 P = ParamSpec("P")
 Body = dict[str, Any]
-# Yields requests, is sent the response of each, and returns the result of the call.
+# Yields requests, receives the response to each, and returns the result of the call.
 Plan = Generator[Request, Response, T]
 
 
@@ -74,7 +74,7 @@ class Call(Generic[P, T]):
 
 
 def carried_out(plan: Plan[T], send: Callable[[Request], Response]) -> T:
-    """Send the requests of a plan one after the other, and return its result."""
+    """Send the requests of a plan one after another, and return its result."""
     try:
         request = next(plan)
         while True:
@@ -85,11 +85,11 @@ def carried_out(plan: Plan[T], send: Callable[[Request], Response]) -> T:
 
 
 def ask(method: str, path: str, body: Any = None, *, query: Mapping[str, str | int] | None = None) -> Plan[Body]:
-    """Plan a request that is answered with a JSON object."""
+    """Plan a request whose response is a JSON object."""
     return (yield from send(Request(method, path, body, query)))
 
 
 def send(request: Request) -> Plan[Body]:
-    """Plan any request that is answered with a JSON object, or with nothing."""
+    """Plan any request whose response is a JSON object or empty."""
     answer = yield request
     return dict(answer.json() or {})

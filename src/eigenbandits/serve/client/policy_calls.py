@@ -1,4 +1,4 @@
-"""`PolicyCalls`: what can be done with policies as a whole."""
+"""`PolicyCalls`: the calls that manage whole policies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask
 from eigenbandits.serve.client.vectors import as_float32, in_base64, in_text
 
-# Entries in one call, of which a service takes 1,000 unless it is set otherwise.
+# Entries per call; by default, a service accepts 1,000.
 _LARGEST_BATCH = 500
 
 
 class PolicyCalls:
-    """The calls that create, change, inspect and move policies."""
+    """The calls that create, change, inspect and transfer policies."""
 
     @Call
     def create_policy(
@@ -36,7 +36,7 @@ class PolicyCalls:
         parameters: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Plan[Body]:
-        """Create a policy; an identical one that exists already is fine.
+        """Create a policy; an identical one that already exists is fine.
 
         Parameters
         ----------
@@ -45,20 +45,20 @@ class PolicyCalls:
         algorithm
             The name of one of the library's policies; the default needs no parameters.
         parameters
-            Its parameters, such as ``{"seed": 0}``.
+            The algorithm's parameters, such as ``{"seed": 0}``.
         **settings
-            The other settings of a policy, such as ``catalogue="tags"``, ``dim=384``, ``time_to_live=3600.0`` or
-            ``default_reward=0.0``; the service's reference lists them.
+            The policy's other settings, such as ``catalogue="tags"``, ``dim=384``, ``time_to_live=3600.0`` or
+            ``default_reward=0.0``; see the service's reference for a list.
         """
         body = {"name": name, "algorithm": algorithm, "parameters": dict(parameters or {})}
         return (yield from ask("POST", "/v1/policies", body | settings))
 
     @Call
     def clone_policy(self, /, name: str, of: str, **changes: Any) -> Plan[Body]:
-        """Create a policy that starts from the state and the settings of another one; an identical one is fine.
+        """Create a policy that starts from another policy's state and settings; an identical one is fine.
 
-        Its log is its own: neither learns from the other's rewards. `changes` are fields that are to differ, such as
-        ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
+        It has its own log: neither policy learns from the other's rewards. `changes` are the fields that should differ,
+        such as ``time_to_live=60.0``; algorithm, parameters and catalogue cannot.
         """
         return (yield from ask("POST", "/v1/policies", {"name": name, "clone_of": of} | changes))
 
@@ -74,20 +74,21 @@ class PolicyCalls:
         old_actions: ArrayLike | None = None,
         new_actions: ArrayLike | None = None,
     ) -> Plan[Body]:
-        """Create a policy for the vectors of another encoder, which starts with what another policy has learned.
+        """Create a policy for another encoder's vectors that starts with what another policy has learned.
 
-        The other one goes on as it is, with its own vectors. Returns the policy, and how well that went.
+        The other policy continues unchanged, with its own vectors. Returns the policy, and how well the translation
+        went.
 
         Parameters
         ----------
         name, of
-            Of the new policy, and of the other one.
+            The names of the new policy and of the other one.
         catalogue
-            The catalogue with the new vectors, under the same ids, where the other policy has one.
+            The catalogue with the new vectors under the same ids, if the other policy has a catalogue.
         old_queries, new_queries
-            (n, d) and (n, d′): some queries as either encoder embeds them, where decisions have queries.
+            (n, d) and (n, d′): sample queries as embedded by both encoders, if decisions have queries.
         old_actions, new_actions
-            The same for actions, where the policy has no catalogue.
+            The same for actions, if the policy has no catalogue.
         """
         body: Body = {"name": name, "catalogue": catalogue}
         given = {"old_queries": old_queries, "new_queries": new_queries}
@@ -102,18 +103,18 @@ class PolicyCalls:
     def merge_policy(
         self, name: str, replicas: Iterable[Policy], *, base: Policy | None = None, request: str
     ) -> Plan[str]:
-        """Add what replicas of a policy have learned; return "merged", or "repeated" if that was done before.
+        """Add what replicas of a policy have learned; return "merged", or "repeated" if that was already done.
 
         Parameters
         ----------
         name
-            Of the policy.
+            The policy's name.
         replicas
-            As other services have them: what `snapshot` returns there.
+            The replicas' states in other services: the results of `snapshot` there.
         base
-            What all of them started from, this policy included: what it knows is counted once.
+            The state that all of them started from, including this policy; what it knows is counted once.
         request
-            Your own id of this merge, which is done once.
+            Your own id of this merge, which is done only once.
         """
         body: Body = {"replicas": [in_text(files.to_bytes(one)) for one in replicas], "request": request}
         if base is not None:
@@ -122,7 +123,7 @@ class PolicyCalls:
 
     @Call
     def snapshot(self, policy: str) -> Plan[Policy]:
-        """Return the policy itself, as it is now; it goes on by itself, and the service does not notice."""
+        """Return a copy of the policy in its current state; using it does not affect the service."""
         answer = yield Request("GET", policy_path(policy) + "/snapshot", accept="*/*")
         return files.from_bytes(answer.body)
 
@@ -138,9 +139,9 @@ class PolicyCalls:
 
     @Call
     def edit_policy(self, /, name: str, **changes: float | None) -> Plan[Body]:
-        """Change `time_to_live`, `default_reward`, `least_reward` or `largest_reward`; None removes one.
+        """Change `time_to_live`, `default_reward`, `least_reward` or `largest_reward`; None removes a setting.
 
-        The others stay as they are. What is changed holds for decisions that wait for their reward now, too.
+        Settings that are not passed stay as they are. Changes also apply to pending decisions.
         """
         return (yield from ask("PATCH", policy_path(name), changes))
 
@@ -168,28 +169,28 @@ class PolicyCalls:
     def import_decisions(
         self, policy: str, decisions: Iterable[Mapping[str, Any]], *, batch_bytes: int = 2**21
     ) -> Plan[dict[str, int]]:
-        """Let the policy learn from decisions that another system has made; return how many had each status.
+        """Let the policy learn from decisions made by another system; return how many had each status.
 
-        Each counts once, so that an import that was cut off may be repeated from its beginning.
+        Each decision counts once, so an interrupted import may be repeated from the start.
 
         Parameters
         ----------
         policy
-            Its name.
+            The policy's name.
         decisions
-            In their order, each with the arguments of `decide` by name and with ``"index"``, the row that was chosen,
-            or ``"item"``; with ``"reward"``, unless that is sent later, ``"propensity"`` and ``"cost"``, if they are
-            known, and an id ``"request"``. `log_entries` makes them from a log.
+            The decisions in order, each with the arguments of `decide` by name and with ``"index"``, the chosen row, or
+            ``"item"``; with ``"reward"``, unless it is sent later; with ``"propensity"`` and ``"cost"``, if known; and
+            with an id ``"request"``. `log_entries` makes them from a log.
         batch_bytes
-            About how much goes into one call.
+            The approximate size of a call.
         """
         counts: Counter[str] = Counter()
         part: list[Body] = []
         size = 0
         for one in chain(decisions, [None]):
             if part and (one is None or size > batch_bytes or len(part) == _LARGEST_BATCH):
-                found = yield from ask("POST", policy_path(policy) + "/import", {"decisions": part})
-                counts.update(entry["status"] for entry in found["results"])
+                response = yield from ask("POST", policy_path(policy) + "/import", {"decisions": part})
+                counts.update(entry["status"] for entry in response["results"])
                 part, size = [], 0
             if one is not None:
                 part.append(import_body(one))
@@ -213,19 +214,19 @@ class PolicyCalls:
         Parameters
         ----------
         policy
-            Its name.
+            The policy's name.
         path
-            The file.
+            The path of the file.
         columns
-            "log" for off-policy evaluation, "all" for every column, "compact" for queries and ids of items instead of
+            "log" for off-policy evaluation, "all" for every column, "compact" for queries and item ids instead of
             vectors.
         after, through
-            Only decisions whose round is above the first and up to the second.
+            Only decisions whose round is above the first and at most the second.
         since, until
-            Only decisions that were made from the first time on and before the second, in seconds since 1970.
+            Only decisions made at or after the first time and before the second, in seconds since 1970.
         """
         bounds = {"through": through, "since": since, "until": until}
-        asked: dict[str, str | int] = {"columns": columns, "after": after}
-        asked |= {name: str(value) for name, value in bounds.items() if value is not None}
-        answer = yield Request("GET", policy_path(policy) + "/export", query=asked, accept="*/*")
+        query: dict[str, str | int] = {"columns": columns, "after": after}
+        query |= {name: str(value) for name, value in bounds.items() if value is not None}
+        answer = yield Request("GET", policy_path(policy) + "/export", query=query, accept="*/*")
         write_whole(path, answer.body)

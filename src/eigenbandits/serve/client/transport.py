@@ -1,4 +1,4 @@
-"""Requests over HTTP with persistent connections, from any number of threads, on the standard library alone."""
+"""Requests over HTTP with persistent connections, from any number of threads, using only the standard library."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Transport:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        # Appending to and popping from a deque is atomic: no lock is needed.
+        # Appending to and popping from a deque are atomic, so no lock is needed.
         self._idle: deque[HTTPConnection] = deque()
 
     def send(self, request: Request) -> Response:
-        """Send a request until it is answered, and return the response or raise its error."""
+        """Send a request until it is answered; return the response or raise its error."""
         content, headers = request.content()
         attempts = Attempts(self.service, request)
         while True:
@@ -35,8 +35,8 @@ class Transport:
             time.sleep(wait)
 
     def _attempt(self, request: Request, content: bytes | None, headers: Mapping[str, str]) -> Response:
-        # The service may have closed an idle connection, which shows only when it is used; a request that must not
-        # arrive twice gets a new one.
+        # The service may have closed an idle connection, which becomes apparent only when it is used; a request that
+        # must not arrive twice gets a new connection.
         if request.again and self._idle:
             with suppress(ConnectionError):
                 return self._exchange(self._idle.pop(), request, content, headers)

@@ -1,1 +1,1 @@
-"""Deciders: stateless processes that choose by the last published belief and log what they chose."""
+"""Deciders: stateless processes that choose by the latest published belief and log their choices."""

@@ -1,4 +1,4 @@
-"""The decider: answers requests from the catalogues and the beliefs that were published last."""
+"""The decider: answers requests from the catalogues and the latest published beliefs."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.registry import BrokenPolicy
 from eigenbandits.serve.writer.shared_writer import SharedWriter
 
-# Seconds between two looks for new beliefs, policies, catalogues and keys.
+# Seconds between checks for new beliefs, policies, catalogues and keys.
 _POLL = 0.25
-# Reading a belief may take this part of a decider's time; one that takes longer to read is read less often.
+# Reading a belief may take this share of a decider's time; one that takes longer to read is read less often.
 _SHARE = 0.1
-# Unknown names that are remembered.
+# The number of unknown names that are remembered.
 _NAMES = 1000
 
 
 class Decider(SharedWriter):
-    """The same queue, threads and group commit as in the single-process service, around policies that never learn.
+    """The queue, threads and group commit of the single-process service, around policies that never learn.
 
     What it commits is numbered in a lane of its own, which a learner follows. It holds no state that matters: any
     number of deciders may serve one database, and each may end at any moment.
@@ -51,11 +51,11 @@ class Decider(SharedWriter):
         # For each policy, when its belief may be read again.
         self._next_read: dict[int, float] = {}
         # When each unknown name was first requested, and when the database was last read.
-        self._asked: dict[str, float] = {}
+        self._requested_at: dict[str, float] = {}
         self._refreshed = 0.0
 
     def make_maintenance(self) -> Maintenance:
-        """Return what looks for new beliefs."""
+        """Return the object that checks for new beliefs."""
         return Polling(self)
 
     def make_batch(self, journal: Journal, before: Sequence[Batch]) -> Batch:
@@ -69,35 +69,35 @@ class Decider(SharedWriter):
         return PublishedPolicy(row, catalogue)
 
     def refuse_unknown(self, name: str) -> None:
-        """Refuse a name for the moment that another process may have created a moment ago."""
+        """Refuse a name temporarily, since another process may just have created it."""
         super().refuse_unknown(name)
         now = time.monotonic()
-        asked = self._asked.setdefault(name, now)
-        while len(self._asked) > _NAMES:
-            del self._asked[next(iter(self._asked))]
-        if self._refreshed < asked:
-            raise unavailable("it has to look whether there is such a policy")
-        # It may be created tomorrow: whoever asks again is looked up again.
-        del self._asked[name]
+        requested_at = self._requested_at.setdefault(name, now)
+        while len(self._requested_at) > _NAMES:
+            del self._requested_at[next(iter(self._requested_at))]
+        if self._refreshed < requested_at:
+            raise unavailable("it has to check whether this policy exists")
+        # It may be created later: the next request checks again.
+        del self._requested_at[name]
 
     @property
     def belief_age(self) -> float | None:
-        """How many seconds ago the learner had followed everything there was; grows while it is down or behind."""
+        """The seconds since the learner had followed everything; grows while it is down or behind."""
         return None if self._caught_up is None else max(0.0, self.clock.now() - self._caught_up)
 
     def clean(self, journal: Journal) -> None:
-        """Nothing to do: the learner takes up what was cut off."""
+        """Do nothing: the learner resumes what was interrupted."""
 
     def discard(self, kind: str, id_: int) -> None:
-        """Nothing to do: the learner removes the rows."""
+        """Do nothing: the learner removes the rows."""
 
     def discard_items(self, catalogue: Catalogue) -> None:
-        """Do nothing, for the same reason."""
+        """Do nothing: the learner removes the rows."""
 
     def _connect(self) -> None:
         """Connect, and open a lane."""
         self._reading = Journal(self.database.connect())
-        # Before there is a lane, for which there must be a learner: who may ask does not depend on it.
+        # Before there is a lane, which requires a learner: access control does not depend on one.
         self.reload_keys()
         self._writing = Journal(self.database.connect())
         owner = f"{socket.gethostname()} {os.getpid()}"[:200]
@@ -107,58 +107,58 @@ class Decider(SharedWriter):
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
         """Return policies as they were published."""
         assert self._reading is not None
-        found: list[HostedPolicy] = []
+        loaded: list[HostedPolicy] = []
         for row in rows:
             hosted = self._read(LaneJournal(self._reading.connection), row)
             if hosted is not None:
-                found.append(hosted)
-        return found
+                loaded.append(hosted)
+        return loaded
 
     def refresh(self, journal: Journal) -> None:
-        """Take over what other processes have changed: policies, catalogues, beliefs and the counts of the log."""
+        """Apply the changes of other processes: policies, catalogues, beliefs and the counts of the log."""
         started, lanes = time.monotonic(), LaneJournal(journal.connection)
         rows, versions, dims, scored = lanes.policies(), lanes.versions(), lanes.dims(), lanes.scored()
         self._caught_up = lanes.caught_up()
         registry, now = self.registry, time.monotonic()
         registry.catalogues = recovery.refresh_catalogues(journal, registry.catalogues)
-        found: list[HostedPolicy] = []
+        current: list[HostedPolicy] = []
         for row in rows:
             known = registry.policies.get(row.id)
-            wanted = versions.get(row.id, 0)
+            latest = versions.get(row.id, 0)
             if not isinstance(known, PublishedPolicy) or (
-                known.version != wanted and now >= self._next_read.get(row.id, 0.0)
+                known.version != latest and now >= self._next_read.get(row.id, 0.0)
             ):
                 known = self._read(lanes, row)
             if known is not None:
                 if known.head.spec != row.spec:
                     known.spec = PolicySpec.from_text(row.spec)
                 known.head, known.committed = row, row.number
-                if known.settled_dim is None:
-                    known.settled_dim = dims.get(row.id)
-                if known.settled_scored is None:
-                    known.settled_scored = scored.get(row.id)
-                found.append(known)
-        gone = [hosted.name for id_, hosted in registry.policies.items() if id_ not in {row.id for row in rows}]
-        registry.publish(found)
-        for hosted in found:
-            self._asked.pop(hosted.name, None)
-        for name in gone:
+                if known.fixed_dim is None:
+                    known.fixed_dim = dims.get(row.id)
+                if known.fixed_scored is None:
+                    known.fixed_scored = scored.get(row.id)
+                current.append(known)
+        deleted = [hosted.name for id_, hosted in registry.policies.items() if id_ not in {row.id for row in rows}]
+        registry.publish(current)
+        for hosted in current:
+            self._requested_at.pop(hosted.name, None)
+        for name in deleted:
             self.metrics.forget(name)
-            self._asked.pop(name, None)
+            self._requested_at.pop(name, None)
         self._refreshed = started
 
     def _read(self, journal: LaneJournal, row: PolicyRow) -> PublishedPolicy | None:
-        """Read the belief of a policy; one that cannot be read leaves the policy out."""
+        """Read the belief of a policy; if it cannot be read, leave the policy out."""
         started = time.monotonic()
         try:
             spec = PolicySpec.from_text(row.spec)
             self.refuse_spec(spec)
-            wanted = spec.catalogue
-            catalogue = None if wanted is None else self.registry.catalogues[wanted]
+            name = spec.catalogue
+            catalogue = None if name is None else self.registry.catalogues[name]
             belief = journal.belief(row.id)
             if belief is not None:
                 belief.content = self.database.stored_belief(row.id, belief.version, belief.content)
-            found = PublishedPolicy(row, catalogue, belief)
+            hosted = PublishedPolicy(row, catalogue, belief)
         except (ValueError, KeyError, Refusal, ReplayError) as error:
             self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
             log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))
@@ -166,10 +166,10 @@ class Decider(SharedWriter):
         self.registry.broken.pop(row.name, None)
         now = time.monotonic()
         self._next_read[row.id] = now + (now - started) / _SHARE
-        return found
+        return hosted
 
     def _reload(self, touched: Sequence[HostedPolicy]) -> None:
-        """Nothing to do: a choice that failed has changed nothing."""
+        """Do nothing: a choice that failed has changed nothing."""
 
 
 class Polling(Maintenance):
@@ -181,7 +181,7 @@ class Polling(Maintenance):
         self._next_poll = 0.0
 
     def run(self, journal: Journal) -> None:
-        """Look for news."""
+        """Check for changes."""
         now = time.monotonic()
         if now < self._next_poll:
             return
@@ -192,4 +192,4 @@ class Polling(Maintenance):
             self._watch_clock()
 
     def take_last_snapshots(self) -> None:
-        """Nothing to do: what a decider knows is in the database."""
+        """Do nothing: everything that a decider knows is in the database."""

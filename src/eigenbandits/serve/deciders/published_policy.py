@@ -1,4 +1,4 @@
-"""`PublishedPolicy`: a policy as a decider has it, the belief that the learner published last."""
+"""`PublishedPolicy`: a policy in a decider, with the latest belief that the learner published."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 
 class PublishedPolicy(HostedPolicy):
-    """One policy of a decider. Nothing that it chooses changes it: only the next belief does.
+    """One policy of a decider. Its choices do not change it; only the next belief does.
 
     Parameters
     ----------
     head, catalogue
         As for `HostedPolicy`.
     belief
-        What was published; None before that. Then every decision is made by a policy that has seen nothing but the
+        The published belief; None before there is one. Every decision is then made by a policy that has seen only the
         actions offered.
     """
 
@@ -32,24 +32,24 @@ class PublishedPolicy(HostedPolicy):
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None, belief: BeliefRow | None = None) -> None:
         super().__init__(head, catalogue, None if belief is None else files.from_bytes(belief.content))
         self.version = 0 if belief is None else belief.version
-        # The length of vectors that the first decision has settled, which a belief may not know of yet.
-        self.settled_dim: int | None = None
-        # And whether its decisions have scores.
-        self.settled_scored: bool | None = None
+        # The vector length fixed by the first decision, which a belief may not know yet.
+        self.fixed_dim: int | None = None
+        # Whether decisions have scores, fixed in the same way.
+        self.fixed_scored: bool | None = None
 
     @property
     def dim(self) -> int | None:
-        """The length of the vectors, once it is known."""
+        """The length of the vectors, once known."""
         known = super().dim
-        return self.settled_dim if known is None else known
+        return self.fixed_dim if known is None else known
 
     @property
     def scored(self) -> bool | None:
-        """Whether decisions have scores, once that is known."""
-        return self.settled_scored if self.policy.scoring.used is None else self.policy.scoring.used
+        """Whether decisions have scores, once known."""
+        return self.fixed_scored if self.policy.scoring.used is None else self.policy.scoring.used
 
     def propose(self, decision_set: DecisionSet, actions: NDArray[Any], number: int) -> tuple[Decision, int | None]:
-        """Choose in a decision set, for the decision of a number: from both the choice can be made again.
+        """Choose from a decision set for the decision with a number; both together reproduce the choice.
 
         Returns the decision and its arm.
         """
@@ -63,6 +63,6 @@ class PublishedPolicy(HostedPolicy):
         return fresh.choose(actions, allowed=allowed, scores=options.scores), arm
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the source of randomness of one decision: a stream of its own, given by its policy and number."""
+        """Return the source of randomness of one decision: a stream determined by its policy and number."""
         seed = (int(self.spec.parameters["seed"]) + (self.id << 53)) % 2**64
         return np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64)))

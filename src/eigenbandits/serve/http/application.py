@@ -1,4 +1,4 @@
-"""The application: a router over the table of routes, with the middleware that each row declares around it."""
+"""The application: a router over the table of routes, with the middleware that each row declares around its handler."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def application(gateway: Gateway) -> ASGIApp:
     methods: dict[str, list[str]] = {}
     for endpoint in table:
         methods.setdefault(endpoint.path, []).append(endpoint.method)
-    # A path with another method, and any other path, are endpoints too: nothing passes without a key and limits.
+    # Wrong methods and unknown paths are endpoints, too, so that nothing passes without a key and limits.
     wrong_methods = [Endpoint("", path, ANY_KEY, partial(_wrong_method, taken)) for path, taken in methods.items()]
     stack = _Stack(gateway)
     routes_ = [stack.route(endpoint) for endpoint in table + wrong_methods]
@@ -54,18 +54,18 @@ def application(gateway: Gateway) -> ASGIApp:
 
 
 class _Stack:
-    """Builds routes: the middleware that an endpoint declares, outermost first, around its handler."""
+    """Builds routes: an endpoint's handler inside the middleware that the endpoint declares, outermost first."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._buckets = TokenBuckets(gateway.settings.rate)
 
     def route(self, endpoint: Endpoint) -> Route:
-        """Return the route of an endpoint; without a method it takes all of them."""
-        made = Route(endpoint.path, endpoint, methods=[endpoint.method], middleware=self._middleware(endpoint))
+        """Return the route of an endpoint; an endpoint without a method accepts all of them."""
+        route = Route(endpoint.path, endpoint, methods=[endpoint.method], middleware=self._middleware(endpoint))
         if not endpoint.method:
-            made.methods = None
-        return made
+            route.methods = None
+        return route
 
     def one_step(self, endpoint: Endpoint, layers: ASGIApp) -> OneStep:
         """Return a frequent endpoint without its layers, for requests that do not need them."""
@@ -96,7 +96,7 @@ class _Stack:
 
 
 async def _wrong_method(methods: list[str], **parameters: str) -> NoReturn:
-    message = "This path does not accept this method; /openapi.json lists those that it accepts."
+    message = "This path does not accept this method; /openapi.json lists the methods that it accepts."
     raise Refusal(405, "wrong_method", message, headers={"allow": ", ".join(methods)})
 
 

@@ -1,4 +1,4 @@
-"""Policies from other policies: for the vectors of another encoder, or with what replicas have learned."""
+"""Policies derived from other policies: for another encoder's vectors, or merged with replicas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from eigenbandits.serve.writer.event_codec import decode_decision, encode_replic
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 Array = NDArray[Any]
-# Pairs of a query and an item, of which a map between encoders needs no more.
+# The number of pairs of a query and an item that are enough to fit a map between encoders.
 _MOST_PAIRS = 10_000
 
 
@@ -40,12 +40,12 @@ class CarryoverHandlers:
     # Another encoder
 
     async def translate_policy(self, name: str, body: models.NewTranslation) -> Response:
-        """Create a policy for the vectors of another encoder, which starts with what another policy has learned."""
+        """Create a policy for another encoder's vectors that starts with what another policy has learned."""
         gateway, source = self._gateway, self._gateway.policy(name)
         if source.catalogue is None and body.catalogue is not None:
             raise invalid(f"The policy {name!r} has no catalogue; omit it, and send old_actions.", "catalogue")
         if source.catalogue is not None and body.catalogue is None:
-            raise invalid(f"The policy {name!r} has a catalogue; send that with the new vectors.", "catalogue")
+            raise invalid(f"The policy {name!r} has a catalogue; send the catalogue with the new vectors.", "catalogue")
         old, new = await self._pairs(source, body)
         dim = new.shape[1] if body.catalogue is None else None
         spec = dataclasses.replace(source.spec, catalogue=body.catalogue, dim=dim, clone_of=name)
@@ -53,14 +53,14 @@ class CarryoverHandlers:
             info = policy_info(gateway, gateway.policy(body.name).summary())
             return json_response(models.Translated(policy=info, translation=None), 200)
         before = await gateway.write(lambda journal: files.to_bytes(gateway.policy(name).policy))
-        # In a thread: this takes seconds, and the writer has other things to do.
-        state, done = await run_in_threadpool(_translated, before, old, new)
+        # In a thread, since this takes seconds and the writer has other work to do.
+        state, translation = await run_in_threadpool(_translated, before, old, new)
         summary, _ = await gateway.write(gateway.administration.create_policy, body.name, spec, state)
-        found = models.TranslationInfo(**dataclasses.asdict(done), summary=done.summary)
-        return json_response(models.Translated(policy=policy_info(gateway, summary), translation=found), 201)
+        details = models.TranslationInfo(**dataclasses.asdict(translation), summary=translation.summary)
+        return json_response(models.Translated(policy=policy_info(gateway, summary), translation=details), 201)
 
     async def _pairs(self, source: HostedPolicy, body: models.NewTranslation) -> tuple[Array, Array]:
-        """Return the same actions as either encoder has them."""
+        """Return the same actions as embedded by both encoders."""
         if source.catalogue is None:
             most = self._settings.max_items
             old = vectors.matrix(body.old_actions, source.dim, self._settings, "old_actions", most)
@@ -69,7 +69,7 @@ class CarryoverHandlers:
         catalogue = self._gateway.registry.catalogue(str(body.catalogue))
         if catalogue is source.catalogue:
             raise invalid(
-                "catalogue is the one that the policy has; upload the new vectors as another one.", "catalogue"
+                "catalogue is the policy's current one; upload the new vectors as another catalogue.", "catalogue"
             )
         queries = None
         if body.old_queries is not None or body.new_queries is not None:
@@ -83,16 +83,17 @@ class CarryoverHandlers:
             )
             queries = _same_length(old, new, "queries")
         elif await self._gateway.read(lambda journal: _has_queries(journal, source)):
-            message = "The decisions of this policy have queries; send some as both encoders embed them."
+            message = "The decisions of this policy have queries; send some queries as embedded by both encoders."
             raise invalid(message, "old_queries")
         return _products(source.catalogue, catalogue, queries)
 
     # Replicas
 
     async def merge_policy(self, name: str, body: models.Merge) -> models.Merged:
-        """Add what replicas of a policy have learned, once for each request id."""
+        """Add what replicas of a policy have learned, once per request id."""
         if not self._gateway.writer.alone:
-            raise Refusal(409, "not_with_deciders", "Deciders merge no policies; run the service without --deciders.")
+            message = "Deciders cannot merge policies; run the service without --deciders."
+            raise Refusal(409, "not_with_deciders", message)
         self._gateway.policy(name)
         parts = [_unpacked(text, f"replicas[{i}]") for i, text in enumerate(body.replicas)]
         base = b"" if body.base is None else _unpacked(body.base, "base")
@@ -110,10 +111,10 @@ def _translated(content: bytes, old: Array, new: Array) -> tuple[bytes, Translat
     if policy.scoring.used:
         raise invalid("This policy has scores, which the service does not translate; translate its snapshot in Python.")
     try:
-        done = policy.translate(old, new)
+        translation = policy.translate(old, new)
     except ValueError as error:
         raise invalid(f"The policy cannot be translated: {error}") from error
-    return files.to_bytes(policy), done
+    return files.to_bytes(policy), translation
 
 
 def _same_length(old: Array, new: Array, what: str) -> tuple[Array, Array]:
@@ -124,7 +125,7 @@ def _same_length(old: Array, new: Array, what: str) -> tuple[Array, Array]:
 
 
 def _products(old: Catalogue, new: Catalogue, queries: tuple[Array, Array] | None) -> tuple[Array, Array]:
-    """Return what is offered for the items that both catalogues have, and for the queries."""
+    """Return the actions that both catalogues offer for the items that they share, and for the queries."""
     ids = [id_ for id_ in old.sorted_ids() if id_ in new.slot_of]
     if not ids:
         raise invalid("The two catalogues have no item in common; expected the same ids in both.", "catalogue")
@@ -135,13 +136,14 @@ def _products(old: Catalogue, new: Catalogue, queries: tuple[Array, Array] | Non
         return old.actions(None, slots[0][kept]), new.actions(None, slots[1][kept])
     count = len(queries[0])
     pairs = rng.permutation(count * len(ids))[:_MOST_PAIRS]
-    found = []
-    for one, some, asked in zip((old, new), slots, queries, strict=True):
-        items: Array = one.actions(None, some[pairs // count])
-        # As in `Catalogue.actions`, for many queries at once.
-        items *= asked[pairs % count].astype(np.float32) - (one.mean if one.center == "both" else np.float32(0.0))
-        found.append(items)
-    return found[0], found[1]
+    products = []
+    for catalogue, shared, asked in zip((old, new), slots, queries, strict=True):
+        items: Array = catalogue.actions(None, shared[pairs // count])
+        # As in `Catalogue.actions`, but for many queries at once.
+        mean = catalogue.mean if catalogue.center == "both" else np.float32(0.0)
+        items *= asked[pairs % count].astype(np.float32) - mean
+        products.append(items)
+    return products[0], products[1]
 
 
 def _has_queries(journal: Journal, hosted: HostedPolicy) -> bool:

@@ -1,4 +1,4 @@
-"""Catalogues: upload them once, change their items while the service runs."""
+"""Catalogues: upload them once, and change their items while the service runs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class CatalogueHandlers:
 
     async def list_catalogues(self) -> models.Catalogues:
         """List all catalogues."""
-        found = [models.CatalogueInfo(**one.summary()) for one in self._gateway.registry.catalogues.values()]
-        return models.Catalogues(catalogues=found)
+        infos = [models.CatalogueInfo(**one.summary()) for one in self._gateway.registry.catalogues.values()]
+        return models.Catalogues(catalogues=infos)
 
     async def get_catalogue(self, name: str) -> models.CatalogueInfo:
         """Return one catalogue."""
         return models.CatalogueInfo(**self._gateway.registry.catalogue(name).summary())
 
     async def create_catalogue(self, name: str, body: models.NewCatalogue) -> Response:
-        """Create a catalogue with its first items; repeating the same request is answered with 200."""
+        """Create a catalogue with its first items; repeating the same request returns 200."""
         vectors.slug(name, "name")
         created, array = await asyncio.to_thread(self._catalogue, name, body)
         summary, new = await self._gateway.write(self._administration.create_catalogue, created, array)
@@ -46,13 +46,13 @@ class CatalogueHandlers:
         await self._gateway.write(self._administration.delete_catalogue, name)
 
     async def list_items(self, name: str, query: models.ItemsQuery) -> models.ItemPage:
-        """List the ids of items, in their order, after an id."""
+        """List the ids of items in sorted order, after an id."""
         ids = self._gateway.registry.catalogue(name).sorted_ids()
         start = bisect_right(ids, query.after)
         return models.ItemPage(ids=ids[start : start + query.limit])
 
     async def put_items(self, name: str, body: models.Items) -> models.Changed:
-        """Add items, or replace those with the same ids."""
+        """Add items, or replace items with the same ids."""
         ids, array = await asyncio.to_thread(self._items, body, self._gateway.registry.catalogue(name).dim)
         return models.Changed(**await self._gateway.write(self._administration.put_items, name, ids, array))
 
@@ -76,7 +76,7 @@ class CatalogueHandlers:
         settings = self._settings
         ids = [vectors.name(id_, "ids") for id_ in body.ids]
         if len(set(ids)) < len(ids):
-            raise invalid("ids holds the same id twice; expected each once.", "ids")
+            raise invalid("ids holds the same id twice; expected each id once.", "ids")
         if body.dim is not None and dim is not None and body.dim != dim:
             raise invalid(f"dim is {body.dim}; this catalogue has vectors of length {dim}.", "dim", "wrong_dimension")
         dim = body.dim or dim
@@ -84,5 +84,5 @@ class CatalogueHandlers:
             body.vectors, dim, settings, "vectors", settings.max_items, vectors.LARGEST_FACTOR
         )
         if len(array) != len(ids):
-            raise invalid(f"vectors has {len(array)} vectors for {len(ids)} ids; expected as many.", "vectors")
+            raise invalid(f"vectors has {len(array)} vectors for {len(ids)} ids; expected one for each id.", "vectors")
         return ids, np.ascontiguousarray(array, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Wire models of the frequent requests: to decide, to import decisions, and to send rewards."""
+"""Wire models of the frequent requests: deciding, importing decisions, and sending rewards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eigenbandits.serve.http.models import Body, Dim, ErrorInfo, Finite, Ids, Ma
 from eigenbandits.serve.served_decision import ServedDecision
 
 Cost = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.0, le=1e12)]
-Costs = Annotated[list[Cost | None], Field(description="What each action, or item, costs; null if that is not known.")]
+Costs = Annotated[list[Cost | None], Field(description="The cost of each action or item; null if unknown.")]
 
 
 class Decide(Body):
@@ -20,15 +20,11 @@ class Decide(Body):
     dim: Dim | None = None
     query: Vector | None = None
     items: Ids | None = None
-    allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows, or items, to choose from.")] = (
-        None
-    )
-    exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows, or items, to leave out.")] = None
-    scores: Annotated[list[Number] | None, Field(description="What a ranker says of each action, or item.")] = None
-    costs: Annotated[list[Number | None] | None, Field(description="What each costs; null if that is not known.")] = (
-        None
-    )
-    count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of so many.")] = None
+    allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows or items to choose from.")] = None
+    exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows or items to leave out.")] = None
+    scores: Annotated[list[Number] | None, Field(description="A ranker's score of each action or item.")] = None
+    costs: Annotated[list[Number | None] | None, Field(description="The cost of each action; null if unknown.")] = None
+    count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of this length.")] = None
     request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
 
 
@@ -39,26 +35,26 @@ class DecideBatch(Body):
 
 
 class DecidedBatch(BaseModel):
-    """Many decisions, in the order of the requests; or the decisions of a list, in its order."""
+    """Many decisions, in the order of the requests; or the decisions of a list, in order."""
 
     decisions: list[ServedDecision]
 
 
 class Decided(RootModel[ServedDecision | DecidedBatch]):
-    """A decision, or those of a list: show what was chosen, and send each reward with the id."""
+    """A decision, or the decisions of a list: show what was chosen, and send each reward with its id."""
 
 
 class Import(Body):
-    """A decision that another system has made: what was offered, as to decide, what it chose, and what it earned."""
+    """A decision made by another system: what was offered, what was chosen, and what it earned."""
 
     actions: Matrix | None = None
     dim: Dim | None = None
     query: Vector | None = None
     items: Ids | None = None
-    scores: Annotated[list[Number] | None, Field(description="What a ranker said of each action, or item.")] = None
+    scores: Annotated[list[Number] | None, Field(description="A ranker's score of each action or item.")] = None
     index: Annotated[StrictInt | None, Field(ge=0, description="The row that was chosen.")] = None
-    item: Annotated[str | None, Field(min_length=1, description="The item that was chosen, in place of index.")] = None
-    reward: Annotated[Finite | None, Field(description="What it earned; null if that is sent later.")] = None
+    item: Annotated[str | None, Field(min_length=1, description="The item that was chosen, instead of index.")] = None
+    reward: Annotated[Finite | None, Field(description="What it earned; null if it is sent later.")] = None
     costs: Costs | None = None
     cost: Cost | None = None
     propensity: Annotated[float | None, Field(strict=True, gt=0, le=1)] = None
@@ -66,7 +62,7 @@ class Import(Body):
 
 
 class ImportBatch(Body):
-    """Decisions that another system has made, in their order."""
+    """Decisions made by another system, in order."""
 
     decisions: Annotated[list[Import], Field(min_length=1)]
 
@@ -78,7 +74,7 @@ class Reward(Body):
     reward: Finite
     part: Annotated[str | None, Field(min_length=1, max_length=64)] = None
     correct: StrictBool = False
-    cost: Annotated[Cost | None, Field(description="What was paid, for a policy with a budget.")] = None
+    cost: Annotated[Cost | None, Field(description="The cost that was paid, for a policy with a budget.")] = None
 
 
 class RewardBatch(Body):
@@ -103,18 +99,18 @@ class RewardResult(BaseModel):
 
 
 class ImportResult(RewardResult):
-    """What became of an imported decision; "pending" if it came without a reward."""
+    """The outcome of an imported decision; "pending" if it came without a reward."""
 
     status: Literal["pending", "learned", "recorded", "repeated", "refused"]  # type: ignore[assignment]
 
 
 class ImportedBatch(BaseModel):
-    """What became of imported decisions, in their order."""
+    """The outcomes of imported decisions, in order."""
 
     results: list[ImportResult]
 
 
 class RewardedBatch(BaseModel):
-    """The outcomes of many rewards, in their order."""
+    """The outcomes of many rewards, in order."""
 
     results: list[RewardResult]

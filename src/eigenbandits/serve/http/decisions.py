@@ -1,4 +1,4 @@
-"""Decisions and rewards: the frequent endpoints, which read their requests by hand."""
+"""Decisions and rewards: the frequent endpoints, which parse their requests themselves for speed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _INLINE, _FROM_CATALOGUE = {"actions", "dim"}, {"query", "items"}
 
 
 class DecisionHandlers:
-    """Handlers of `Request`, as Starlette has it, that return JSON."""
+    """Handlers that take Starlette's `Request` and return JSON."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._settings = gateway.settings
 
     async def decide(self, request: Request) -> bytes:
-        """Choose one of some actions; the decision is on disk before it is answered."""
+        """Choose an action; the decision is on disk before the response is sent."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
             sets, name = await self._raw_sets(hosted, request, 1)
@@ -45,7 +45,7 @@ class DecisionHandlers:
         return _json_of(rows[0].answer())
 
     async def decide_batch(self, request: Request) -> bytes:
-        """Choose in many decision sets at once."""
+        """Choose from many decision sets at once."""
         hosted = self._policy(request)
         if media_type(request) == BINARY:
             sets, name = await self._raw_sets(hosted, request, whole(request.query_params.get("sets"), "sets"))
@@ -60,7 +60,7 @@ class DecisionHandlers:
         return _json_of({"decisions": [row.answer() for row in rows]})
 
     async def reward(self, request: Request) -> bytes:
-        """Give a decision its reward; it is on disk before it is answered, and counts once however often it is sent."""
+        """Give a decision its reward, which is on disk before the response and counts once however often it is sent."""
         hosted = self._gateway.policy(request.path_params["name"])
         id_, sent = _reward(hosted, await _json(request), "")
         (result,) = await self._gateway.reward(hosted, [sent])
@@ -74,13 +74,13 @@ class DecisionHandlers:
         entries = self._list(await _json(request), "rewards")
         rewards = [_reward(hosted, entry, f"rewards[{i}]") for i, entry in enumerate(entries)]
         results = await self._gateway.reward(hosted, [sent for _, sent in rewards])
-        found = []
+        outcomes = []
         for (id_, _), result in zip(rewards, results, strict=True):
-            found.append({"decision": id_} | _status(result))
-        return _json_of({"results": found})
+            outcomes.append({"decision": id_} | _status(result))
+        return _json_of({"results": outcomes})
 
     async def import_decisions(self, request: Request) -> bytes:
-        """Learn from decisions that another system has made; each counts once, by its request id."""
+        """Learn from decisions made by another system; each counts once, by its request id."""
         hosted = self._gateway.policy(request.path_params["name"])
         entries = self._list(await _json(request), "decisions")
         sets: list[DecisionSet] = []
@@ -90,7 +90,7 @@ class DecisionHandlers:
         for i, entry in enumerate(entries):
             one, name = self._entry(hosted, entry, f"decisions[{i}]", _LOGGED)
             if name is None:
-                message = "request is missing; an imported decision needs an id of its own, so that it counts once."
+                message = "request is missing; each imported decision needs its own id, so that it counts once."
                 raise invalid(message, f"decisions[{i}].request")
             if one.options.logged is None:
                 raise invalid("index is missing; expected the row that was chosen.", f"decisions[{i}].index")
@@ -99,7 +99,7 @@ class DecisionHandlers:
             names.append(name)
             costs.append(_cost(hosted, entry, f"decisions[{i}]."))
             rewards.append(None if reward is None else _number(hosted, reward, f"decisions[{i}].reward"))
-        # Two steps, both of which may be repeated: whoever gets no response sends everything again.
+        # Both steps can safely be repeated: a caller that gets no response sends everything again.
         rows = await self._gateway.decide(hosted, sets, names)
         known = [place for place, reward in enumerate(rewards) if reward is not None]
         sent = [
@@ -107,14 +107,14 @@ class DecisionHandlers:
             for i in known
         ]
         results = await self._gateway.reward(hosted, sent) if sent else []
-        found = [{"decision": row.decision, "status": "pending"} for row in rows]
+        outcomes = [{"decision": row.decision, "status": "pending"} for row in rows]
         for place, result in zip(known, results, strict=True):
-            found[place] |= _status(result)
-        return _json_of({"results": found})
+            outcomes[place] |= _status(result)
+        return _json_of({"results": outcomes})
 
     def _policy(self, request: Request) -> HostedPolicy:
         hosted = self._gateway.policy(request.path_params["name"])
-        # What the first decision fixes for good is the administrator's to say.
+        # The first decision fixes the vector length permanently, which is up to an administrator.
         if hosted.dim is None and not request.scope["caller"].admin:
             message = (
                 "The length of this policy's vectors is not known yet, and this key may not fix it; create the policy "
@@ -128,7 +128,7 @@ class DecisionHandlers:
     def _entry(
         self, hosted: HostedPolicy, entry: Any, place: str, more: set[str] = _OPTIONS
     ) -> tuple[DecisionSet, str | None]:
-        """Return the decision set of an entry, and the request id; `more` are the fields besides the actions."""
+        """Return an entry's decision set and request id; `more` are the fields allowed besides the actions."""
         try:
             if type(entry) is not dict:
                 raise invalid("A request to decide is a JSON object; expected one with actions, or query and items.")
@@ -139,18 +139,19 @@ class DecisionHandlers:
             if not entry.keys() <= allowed:
                 extra = sorted(set(entry) - allowed)[0][:100]
                 kind = "without a" if hosted.catalogue is None else "with a"
-                message = f"A policy {kind} catalogue takes no field {extra!r}; expected {', '.join(sorted(allowed))}."
+                message = f"A policy {kind} catalogue has no field {extra!r}; expected {', '.join(sorted(allowed))}."
                 raise invalid(message, extra)
-            found = self._inline_set(hosted, entry) if hosted.catalogue is None else self._catalogue_set(hosted, entry)
+            read_set = self._inline_set if hosted.catalogue is None else self._catalogue_set
+            decision_set: DecisionSet = read_set(hosted, entry)
             if not entry.keys().isdisjoint(more - {"request"}):
                 if not hosted.takes_lists and entry.get("count") is not None:
-                    message = "Deciders choose no lists; run the service without --deciders, or omit count."
+                    message = "Deciders cannot choose lists; run the service without --deciders, or omit count."
                     raise Refusal(409, "not_with_deciders", message, "count")
                 if entry.get("costs") is not None:
                     _refuse_without_budget(hosted, "costs")
-                found = replace(found, options=read_options(entry, found, hosted.catalogue))
-                _refuse_above_ceiling(hosted, found.options)
-            return found, request
+                decision_set = replace(decision_set, options=read_options(entry, decision_set, hosted.catalogue))
+                _refuse_above_ceiling(hosted, decision_set.options)
+            return decision_set, request
         except Refusal as refusal:
             if place:
                 refusal.field = place if refusal.field is None else f"{place}.{refusal.field}"
@@ -206,13 +207,13 @@ class DecisionHandlers:
         return [InlineSet(part) for part in rows.reshape(sets, -1, rows.shape[1])], name
 
     def _list(self, body: Any, field: str) -> list[Any]:
-        found = body.get(field) if type(body) is dict else None
-        if type(found) is not list or not found or len(body) > 1:
+        entries = body.get(field) if type(body) is dict else None
+        if type(entries) is not list or not entries or len(body) > 1:
             raise invalid(f"A batch is a JSON object with one field, {field}, a list of at least one entry.", field)
-        if len(found) > self._settings.max_batch:
-            message = f"{field} has {len(found)} entries; this service takes at most {self._settings.max_batch}."
+        if len(entries) > self._settings.max_batch:
+            message = f"{field} has {len(entries)} entries; this service takes at most {self._settings.max_batch}."
             raise invalid(message, field)
-        return found
+        return entries
 
 
 async def _json(request: Request) -> Any:
@@ -227,7 +228,7 @@ async def _json(request: Request) -> Any:
 
 
 def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentReward]:
-    """Return the id and the reward; the number is 0 where no decision of this policy has the id."""
+    """Return the id and the reward; the number is 0 if no decision of this policy has the id."""
     inside = f"{place}." if place else ""
     if type(entry) is not dict or not {"decision", "reward"} <= entry.keys() <= _REWARD:
         message = (
@@ -238,32 +239,32 @@ def _reward(hosted: HostedPolicy, entry: Any, place: str) -> tuple[str, SentRewa
     reward = _number(hosted, entry["reward"], f"{inside}reward")
     part, correct = entry.get("part"), entry.get("correct", False)
     if type(correct) is not bool:
-        raise invalid("correct is neither true nor false.", f"{inside}correct")
+        raise invalid("correct is not a boolean; expected true or false.", f"{inside}correct")
     if (part is not None or correct) and hosted.spec.learn_at == "reward":
         message = (
-            "This policy learns a reward as soon as it arrives, so there are no parts and no corrections; create one "
+            "This policy learns a reward as soon as it arrives, so it takes no parts and no corrections; create one "
             "with learn_at 'time_to_live'."
         )
         raise Refusal(409, "learned_at_once", message, place or None)
     policy, epoch, number = read_decision_id(id_) or (0, None, 0)
-    named = "" if part is None else vectors.name(part, f"{inside}part", 64)
+    part_name = "" if part is None else vectors.name(part, f"{inside}part", 64)
     cost = _cost(hosted, entry, inside)
-    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, named, correct, cost)
+    return id_, SentReward(number if policy == hosted.id else 0, epoch, reward, id_, part_name, correct, cost)
 
 
 def _cost(hosted: HostedPolicy, entry: dict[str, Any], inside: str) -> float | None:
-    """Return what was paid, which a policy with a budget learns with the reward."""
+    """Return the cost that was paid, which a policy with a budget learns with the reward."""
     if entry.get("cost") is None:
         return None
     _refuse_without_budget(hosted, f"{inside}cost")
     if hosted.spec.learn_at != "reward":
-        message = "This policy learns at the end of the time to live, without costs; send them as costs, to decide."
+        message = "This policy learns at the end of the time to live, without costs; send costs when you decide."
         raise invalid(message, f"{inside}cost")
     return least_zero(entry["cost"], f"{inside}cost")
 
 
 def _refuse_above_ceiling(hosted: HostedPolicy, options: Options) -> None:
-    """Refuse a request none of whose known costs is within the ceiling, before it reaches the writer."""
+    """Refuse a request whose known costs are all above the ceiling, before it reaches the writer."""
     ceiling = (hosted.spec.budget or {}).get("ceiling")
     if ceiling is None or options.costs is None:
         return
@@ -276,11 +277,11 @@ def _refuse_above_ceiling(hosted: HostedPolicy, options: Options) -> None:
 
 def _refuse_without_budget(hosted: HostedPolicy, field: str) -> None:
     if hosted.spec.budget is None:
-        raise invalid("This policy has no budget, so it takes no costs; create one with a budget.", field)
+        raise invalid("This policy has no budget, so it takes no costs; create a policy with a budget.", field)
 
 
 def _number(hosted: HostedPolicy, value: Any, field: str) -> float:
-    """Return a reward that the policy takes."""
+    """Return a reward after checking it against the policy's bounds."""
     reward = vectors.number(value, field)
     if hosted.spec.outside(reward):
         low, high = hosted.spec.least_reward, hosted.spec.largest_reward

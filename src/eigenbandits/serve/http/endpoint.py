@@ -1,4 +1,4 @@
-"""`Endpoint`, one row of the table of routes: what it declares is checked, limited, counted and documented."""
+"""`Endpoint`, a row of the table of routes: its declarations determine checks, limits, metrics and documentation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from eigenbandits.serve.http.validation import validated
 
 JSON, BINARY, PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
 TEXT = "text/plain"
-# Besides the scopes of keys: an open endpoint needs no key, and any valid key will do for the other kind.
+# In addition to the scopes of keys: an OPEN endpoint needs no key, and any valid key will do for ANY_KEY.
 OPEN, ANY_KEY = "open", "any"
 
 
-# Bytes of a body from which on reading it takes so long that it is done in a thread, where there is a way to.
+# Bodies from this many bytes on take so long to read that a thread does it, if the endpoint has a parser for that.
 _LARGE = 64 * 2**10
 
 
@@ -32,28 +32,28 @@ class Endpoint:
     Attributes
     ----------
     method, path
-        As Starlette takes them.
+        As for Starlette.
     scope
         What a key must allow: `OPEN`, `ANY_KEY` or one of `keys.SCOPES`.
     handler
-        Takes the path's parameters, `query` and `body` by name and returns a model, None or a response; with a label
+        Takes the path's parameters, `query` and `body` by name, and returns a model, None or a response. With a label,
         it takes the request and returns JSON.
     answer
-        The model of the response, or the media type of one that is not JSON; None for an empty one.
+        The model of the response, or its media type if it is not JSON; None if it is empty.
     body, query
-        The models of the request. Without a body hardly a byte is accepted.
+        The models of the request. Without a body, only a few bytes are accepted.
     parse
-        Reads a large body, in a thread, where the model itself would hold up other requests.
+        Reads a large body in a thread, for models that would otherwise hold up other requests.
     limit
-        The setting that bounds the size of the body.
+        The setting that limits the size of the body.
     raw
-        Query parameters that describe a body of raw float32, where the endpoint accepts one.
+        Query parameters that describe a body of raw float32, if the endpoint accepts one.
     statuses
-        The statuses that come with the answer.
+        The status codes of successful responses.
     errors
-        The statuses of errors besides those that every endpoint may answer with.
+        The status codes of errors, in addition to those common to all endpoints.
     label
-        The name in metrics of a frequent endpoint, whose handler reads the request itself: there every microsecond
+        The name in metrics of a frequent endpoint, whose handler reads the request itself because every microsecond
         counts.
     documented
         Whether the endpoint is in the OpenAPI document.
@@ -93,12 +93,12 @@ class Endpoint:
                 arguments["body"] = await asyncio.to_thread(self.parse, self.body, content)
             else:
                 arguments["body"] = validated(self.body.model_validate_json, content)
-        found = await self.handler(**arguments)
-        return found if isinstance(found, Response) else json_response(found, self.statuses[0])
+        result = await self.handler(**arguments)
+        return result if isinstance(result, Response) else json_response(result, self.statuses[0])
 
 
 def json_response(model: BaseModel | None, status: int) -> Response:
-    """Return the response of a model, or an empty one."""
+    """Return the response for a model, or an empty response for None."""
     if model is None:
         return Response(status_code=status)
     return Response(model.model_dump_json(), status, media_type=JSON)
@@ -106,12 +106,12 @@ def json_response(model: BaseModel | None, status: int) -> Response:
 
 def media_type(request: Request) -> str:
     """Return the media type of a request's body, without its parameters."""
-    found = next((value for name, value in request.scope["headers"] if name == b"content-type"), b"")
-    return found.decode("latin-1").partition(";")[0].strip().lower()
+    header = next((value for name, value in request.scope["headers"] if name == b"content-type"), b"")
+    return header.decode("latin-1").partition(";")[0].strip().lower()
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the body; what `Request.body` does, in a third of the time where the body came in one piece."""
+    """Return the body, as `Request.body` does, but in a third of the time if the body came in one piece."""
     message = await request.receive()
     chunks: list[bytes] = [message.get("body", b"")]
     while message.get("more_body", False):
@@ -121,7 +121,7 @@ async def read_body(request: Request) -> bytes:
 
 
 def require_json(request: Request) -> None:
-    """Refuse a body that is not declared as JSON."""
+    """Refuse a body that is not declared to be JSON."""
     if media_type(request) != JSON:
-        message = f"The media type is not supported; expected {JSON} or, to decide, {BINARY}."
+        message = f"The media type is not supported; expected {JSON}, or {BINARY} for requests to decide."
         raise Refusal(415, "unsupported_media_type", message)

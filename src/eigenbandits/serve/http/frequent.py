@@ -1,4 +1,4 @@
-"""The frequent endpoints: found without the router, and answered in one step where a request has arrived whole."""
+"""The frequent endpoints: found without the router, and answered in one step if the whole request has arrived."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from eigenbandits.serve.http.middleware.request_log import RequestLog, new_reque
 
 
 class FrequentRoutes:
-    """Leads requests to the frequent endpoints past the router, which tries one regular expression after the other.
+    """Routes requests to the frequent endpoints without the router, which tries one regular expression after another.
 
     Parameters
     ----------
     apps
-        What answers POST, by path; {name} stands for a policy.
+        The applications that answer POST, by path; {name} stands for a policy.
     router
-        For everything else.
+        Handles everything else.
     """
 
     def __init__(self, apps: Mapping[str, ASGIApp], router: ASGIApp) -> None:
@@ -46,10 +46,10 @@ class FrequentRoutes:
 
 
 class OneStep:
-    """Does what the layers of middleware do, in one coroutine, and answers with one write to the connection.
+    """Does the work of the middleware layers in one coroutine, and answers with one write to the connection.
 
-    Only where all of a request has arrived within the limit, so that nothing can make it wait, and under uvicorn, whose
-    record of the response it completes; everything else takes the way through the layers.
+    This is possible only if the whole request has arrived within the limit, so that nothing can make it wait, and under
+    uvicorn, whose record of the response it completes. All other requests go through the layers.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class OneStep:
     layers
         The same endpoint inside its middleware.
     checks
-        What must hold before the body is read.
+        The checks made before the body is read.
     log
-        What counts and logs requests.
+        Counts and logs requests.
     limit
-        Largest size of a body in bytes.
+        The largest size of a body in bytes.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class OneStep:
 
 
 def _write(cycle: RequestResponseCycle, content: bytes, request_id: str) -> None:
-    """Write a response of JSON, headers and body at once: each write is a call of the operating system."""
+    """Write a JSON response, headers and body at once, since each write is a system call."""
     if cycle.disconnected:
         return
     head = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])

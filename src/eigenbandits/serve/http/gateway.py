@@ -1,4 +1,4 @@
-"""The gateway: how handlers reach the writer, which alone makes changes, and read the database."""
+"""The gateway: how handlers reach the writer, which makes all changes, and how they read the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_READERS = 20
 
 
 class Gateway:
-    """Hands commands to the writer and waits for the results; reads from the database in a thread of its own."""
+    """Passes commands to the writer and waits for the results; reads from the database in a thread of its own."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -31,7 +31,7 @@ class Gateway:
         self.metrics = writer.metrics
         self.registry = writer.registry
         self.administration = Administration(writer)
-        # Not the default executor: a database that hangs must not use up threads that others need.
+        # Not the default executor: a hanging database must not use up threads that others need.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._readers = 0
         self._connection: Connection | None = None
@@ -47,20 +47,20 @@ class Gateway:
     async def decide(
         self, hosted: HostedPolicy, sets: list[DecisionSet], requests: list[str | None]
     ) -> list[DecisionRow]:
-        """Have a policy choose in some decision sets.
+        """Have a policy choose from decision sets.
 
-        Sets that would take long together are chosen in piece by piece, and other requests in between. The pieces are
-        committed one by one: should one fail, those before it have been decided.
+        Sets that would take long together are split into pieces, with other requests in between. The pieces are
+        committed one by one: if one fails, the sets before it have been decided.
         """
         if hosted.dim is None and len({one.array.shape[1] for one in sets if isinstance(one, InlineSet)}) > 1:
             raise invalid(
-                "The actions have vectors of different lengths; expected equal ones.", "actions", "wrong_dimension"
+                "The actions have vectors of different lengths; expected equal lengths.", "actions", "wrong_dimension"
             )
         costs = [hosted.cost_of(one) for one in sets]
         if len(sets) > 1 and sum(costs) > 0.5 * self.settings.request_timeout:
             message = (
-                f"This batch would take about {sum(costs):.0f} seconds, more than half of what a request may; send "
-                "fewer requests in it, or fewer items."
+                f"This batch would take about {sum(costs):.0f} seconds, more than half of the request timeout; send "
+                "fewer requests at a time, or fewer items."
             )
             raise Refusal(413, "batch_too_costly", message, "requests")
         if len(sets) == 1:
@@ -86,18 +86,18 @@ class Gateway:
         return asyncio.get_running_loop().create_future()
 
     async def _piece(self, command: PolicyCommand) -> list[Any]:
-        """Submit a command that is in one piece, and return its results."""
+        """Submit a command that is a single piece, and return its results."""
         self._submit(command)
         # A timer that ends the future itself costs a third of `asyncio.timeout`, which cancels the task.
         timer = asyncio.get_running_loop().call_later(self.settings.request_timeout, _give_up, command.future)
         try:
-            found: list[Any] = await command.future
-            return found
+            results: list[Any] = await command.future
+            return results
         finally:
             timer.cancel()
 
     async def _pieces(self, commands: Sequence[PolicyCommand]) -> list[Any]:
-        """Submit the pieces of a command one after the other, and return their results together."""
+        """Submit the pieces of a command one after another, and return their combined results."""
         if len(commands) == 1:
             return await self._piece(commands[0])
         results: list[Any] = []
@@ -105,14 +105,14 @@ class Gateway:
             async with asyncio.timeout(self.settings.request_timeout):
                 self._submit(commands[0])
                 for command, following in zip(commands, [*commands[1:], None], strict=True):
-                    # Two at a time: while one is on its way to the disk, the next is chosen.
+                    # Two at a time: while one is on its way to disk, the next is chosen.
                     if following is not None:
                         self._submit(following)
                     results += await command.future
         except TimeoutError:
             raise unavailable("this took too long") from None
         finally:
-            # What nobody waits for any more is not carried out.
+            # Commands that nobody waits for are not carried out.
             for command in commands:
                 command.future.cancel()
         return results
@@ -123,18 +123,18 @@ class Gateway:
         task = Task(lambda journal: action(journal, *args), changes=changes)
         self._submit(task)
         try:
-            # An upload or a deletion may take a while, during which nobody else uses the database.
+            # An upload or a deletion may take a while, during which nothing else uses the database.
             return await asyncio.wait_for(asyncio.wrap_future(task.future), 10.0 * self.settings.request_timeout)
         except TimeoutError:
             raise unavailable("this took too long") from None
 
     def _submit(self, command: Command) -> None:
-        """Gather the commands of one turn of the event loop and hand them over together.
+        """Collect the commands of one turn of the event loop, and pass them to the writer together.
 
-        Otherwise the writer would start on the first of them, and share a transaction with few.
+        Otherwise the writer would start on the first one, and few commands would share a transaction.
         """
         policy = 0 if isinstance(command, Task) else command.policy
-        # By policy, as there may be very many in one turn.
+        # By policy, since there may be very many in one turn.
         gathered = self._counts.get(policy, 0)
         self.writer.refuse_unless_ready(policy, gathered)
         if not self._gathered:
@@ -148,7 +148,7 @@ class Gateway:
         self._counts.clear()
 
     async def read(self, action: Callable[[Journal], T]) -> T:
-        """Read from the database without the writer, one request after the other."""
+        """Read from the database without the writer, one request at a time."""
         if self._readers >= _MOST_READERS:
             raise unavailable("too many requests are reading")
         self._readers += 1
@@ -175,12 +175,12 @@ class Gateway:
             self._connection = None
 
     def close(self) -> None:
-        """Close the connection that reads."""
+        """Close the reading connection."""
         self._reader.shutdown(wait=False, cancel_futures=True)
         self._disconnect()
 
 
 def _give_up(future: asyncio.Future[Any]) -> None:
-    """End what has not ended in time; the writer leaves out commands whose future has ended."""
+    """End a command that has not finished in time; the writer skips commands whose future has ended."""
     if not future.done():
         future.set_exception(unavailable("this took too long"))

@@ -14,7 +14,7 @@ class KeyHandlers:
         self._gateway = gateway
 
     async def create_key(self, body: models.NewKey) -> models.CreatedKey:
-        """Create a key, shown this once; the first needs the scope admin and closes the service to everybody else."""
+        """Create a key, shown only once; the first needs the scope admin and closes the service to everyone else."""
         create = self._gateway.administration.create_key
         row, text = await self._gateway.write(create, body.name, body.scopes, body.policies)
         return models.CreatedKey.of(row, key=text)

@@ -1,4 +1,4 @@
-"""Lift: how much more a policy earns than the baseline of its holdout, at any time and however often one looks."""
+"""Lift: how much more a policy earns than its holdout's baseline, with an interval valid at any time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from eigenbandits.serve.storage.schema import ArmRow
 
 LEVEL = 0.95
-# The number of rewards at which an interval is about as short as it can be; elsewhere it is little longer.
+# The number of rewards at which an interval is nearly as short as possible; at other numbers it is little longer.
 _TUNED = 1000.0
 
 
 def half_width(count: int, variance: float, level: float) -> float:
     """Return the half-width of an asymptotic confidence sequence for a mean.
 
-    With probability `level` the mean stays inside at all numbers of rewards at once, so that one may look after every
-    reward and stop whenever one likes. It needs no bound on the rewards, but holds only as their number grows: with a
-    few dozen it is an approximation, as that of the usual interval is.
+    With probability `level`, the mean stays inside at all numbers of rewards simultaneously, so one may look after
+    every reward and stop at any time. It needs no bound on the rewards, but is valid only asymptotically: with a few
+    dozen rewards it is an approximation, as the usual interval is.
 
     References
     ----------
@@ -26,7 +26,10 @@ def half_width(count: int, variance: float, level: float) -> float:
 
     Examples
     --------
-    >>> round(half_width(1000, 0.25, 0.95), 4), round(1.96 * (0.25 / 1000) ** 0.5, 4)  # next to the usual one
+    >>> (
+    ...     round(half_width(1000, 0.25, 0.95), 4),
+    ...     round(1.96 * (0.25 / 1000) ** 0.5, 4),
+    ... )  # compared with the usual interval
     (0.048, 0.031)
     """
     alpha = 1.0 - level
@@ -36,21 +39,21 @@ def half_width(count: int, variance: float, level: float) -> float:
 
 
 def compared(policy: ArmRow, baseline: ArmRow, level: float = LEVEL) -> dict[str, Any]:
-    """Return the means of both arms, their difference and an interval for it; None where there is too little."""
+    """Return the means of both arms, their difference and an interval for it; None if there are too few rewards."""
     arms = {"policy": policy, "baseline": baseline}
     means = {name: arm.total / arm.count if arm.count else None for name, arm in arms.items()}
-    found: dict[str, Any] = {name: {"count": arm.count, "mean": means[name]} for name, arm in arms.items()}
-    found |= {"lift": None, "low": None, "high": None, "level": level}
+    comparison: dict[str, Any] = {name: {"count": arm.count, "mean": means[name]} for name, arm in arms.items()}
+    comparison |= {"lift": None, "low": None, "high": None, "level": level}
     if means["policy"] is None or means["baseline"] is None:
-        return found
-    found["lift"] = means["policy"] - means["baseline"]
+        return comparison
+    comparison["lift"] = means["policy"] - means["baseline"]
     if min(policy.count, baseline.count) < 2:
-        return found
-    # Each arm with half of what may go wrong.
+        return comparison
+    # Each arm gets half of the error probability.
     widths = 0.0
     for name, arm in arms.items():
         mean = means[name]
         assert mean is not None
         variance = max(0.0, (arm.squares - arm.count * mean * mean) / (arm.count - 1))
         widths += half_width(arm.count, variance, 0.5 * (1.0 + level))
-    return found | {"low": found["lift"] - widths, "high": found["lift"] + widths}
+    return comparison | {"low": comparison["lift"] - widths, "high": comparison["lift"] + widths}

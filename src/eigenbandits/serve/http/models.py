@@ -1,4 +1,4 @@
-"""Wire models: the bodies of requests and responses, as they are validated and documented."""
+"""Wire models: the validated and documented bodies of requests and responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Dim = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
 
 
 class Body(BaseModel):
-    """Base of request bodies: an unknown field is a mistake, not to be ignored."""
+    """Base of request bodies: an unknown field is an error, not ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,7 @@ class NewPolicy(Body):
 
 
 class PolicyChanges(Body):
-    """Settings of a policy to change; those that are not sent stay as they are, and null removes one."""
+    """Settings of a policy to change; fields that are not sent stay as they are, and null removes a setting."""
 
     time_to_live: TimeToLive = None
     default_reward: Finite | None = None
@@ -76,17 +76,19 @@ class NewTranslation(Body):
 
     name: Name
     catalogue: Annotated[Name | None, Field(description="The same items with the new vectors.")] = None
-    old_queries: Annotated[Matrix | None, Field(description="Some queries, as the old encoder embeds them.")] = None
-    new_queries: Annotated[Matrix | None, Field(description="The same, as the new encoder does.")] = None
-    old_actions: Annotated[Matrix | None, Field(description="Without a catalogue: some actions as they were.")] = None
-    new_actions: Annotated[Matrix | None, Field(description="The same, as the new encoder embeds them.")] = None
+    old_queries: Annotated[Matrix | None, Field(description="Sample queries as embedded by the old encoder.")] = None
+    new_queries: Annotated[Matrix | None, Field(description="The same queries as embedded by the new encoder.")] = None
+    old_actions: Annotated[
+        Matrix | None, Field(description="Without a catalogue: sample actions as embedded by the old encoder.")
+    ] = None
+    new_actions: Annotated[Matrix | None, Field(description="The same actions as embedded by the new encoder.")] = None
     new_dim: Annotated[Dim | None, Field(description="The length of the new actions, if they are base64.")] = None
 
 
 class Merge(Body):
     """What replicas of a policy have learned."""
 
-    replicas: Annotated[list[str], Field(min_length=1, description="Their snapshots, each in base64.")]
+    replicas: Annotated[list[str], Field(min_length=1, description="The replicas' snapshots, each in base64.")]
     base: Annotated[str | None, Field(description="The snapshot that all of them started from, in base64.")] = None
     request: Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -143,7 +145,7 @@ class Policies(BaseModel):
 
 
 class TranslationInfo(BaseModel):
-    """How well a belief was carried over; see `Translation`."""
+    """How well a belief was translated; see `Translation`."""
 
     old_dim: int
     new_dim: int
@@ -156,7 +158,7 @@ class TranslationInfo(BaseModel):
 
 
 class Translated(BaseModel):
-    """A policy for the vectors of another encoder; no translation where the policy was there already."""
+    """A policy for another encoder's vectors; there is no translation if the policy already existed."""
 
     policy: PolicyInfo
     translation: TranslationInfo | None
@@ -169,7 +171,7 @@ class HistoryQuery(BaseModel):
 
 
 class ExportQuery(BaseModel):
-    """What an export holds."""
+    """What an export contains."""
 
     columns: Literal["log", "all", "compact"] = "log"
     rewarded: bool = True
@@ -180,7 +182,7 @@ class ExportQuery(BaseModel):
 
 
 class ItemsQuery(BaseModel):
-    """Which of the items are listed."""
+    """Which items are listed."""
 
     after: str = ""
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
@@ -212,7 +214,7 @@ class Lift(BaseModel):
 
 
 class Bucket(BaseModel):
-    """Decisions and rewards in some seconds."""
+    """Decisions and rewards in a period of several seconds."""
 
     start: float
     decisions: int
@@ -223,7 +225,7 @@ class Bucket(BaseModel):
 
 
 class History(BaseModel):
-    """Decisions and rewards over time, oldest first; empty buckets are left out."""
+    """Decisions and rewards over time, oldest first; empty buckets are omitted."""
 
     bucket_seconds: int
     buckets: list[Bucket]
@@ -282,13 +284,13 @@ class Catalogues(BaseModel):
 
 
 class ItemPage(BaseModel):
-    """Some of the items of a catalogue, in the order of their ids."""
+    """A page of a catalogue's items, ordered by id."""
 
     ids: list[str]
 
 
 class Changed(BaseModel):
-    """A catalogue after a change of its items."""
+    """A catalogue after a change to its items."""
 
     items: int
     version: int
@@ -300,7 +302,7 @@ class NewKey(Body):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Literal["decide", "reward", "admin"]], Field(min_length=1)]
     policies: Annotated[
-        list[Name] | None, Field(min_length=1, description="The only policies that the key is for; null for all.")
+        list[Name] | None, Field(min_length=1, description="The only policies that the key may access; null for all.")
     ] = None
 
 
@@ -316,7 +318,7 @@ class KeyInfo(BaseModel):
 
     @classmethod
     def of(cls, row: KeyRow, **more: Any) -> Self:
-        """Return what is shown of a key."""
+        """Return a key's public description."""
         split = {"scopes": row.scopes.split(), "policies": None if row.policies is None else row.policies.split()}
         known: dict[str, Any] = {name: getattr(row, name) for name in ("id", "name", "created_at", "revoked_at")}
         return cls(**known | split | more)
@@ -354,12 +356,12 @@ class Empty(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the service can decide and learn, and if not, why; of a decider also the age of its beliefs."""
+    """Whether the service can decide and learn, and if not, why; for a decider, also the age of its beliefs."""
 
     ready: bool
     reasons: list[str]
     belief_age: Annotated[
-        float | None, Field(description="Seconds since the learner had followed everything; it grows while it is down.")
+        float | None, Field(description="Seconds since the learner had followed everything; grows while it is down.")
     ] = None
 
 

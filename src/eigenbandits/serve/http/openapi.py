@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of routes."""
+"""The OpenAPI document, generated from the table of routes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from eigenbandits.serve.http import models
 from eigenbandits.serve.http.endpoint import BINARY, JSON, TEXT, Endpoint
 
 _ERRORS = {
-    400: "Something in the request is wrong.",
+    400: "The request is invalid.",
     401: "The key is missing, wrong or revoked.",
     403: "The key lacks the scope.",
-    404: "There is nothing of this name.",
-    409: "It conflicts with what exists.",
+    404: "The name does not exist.",
+    409: "The request conflicts with existing data.",
     413: "The body is too large.",
     415: "The media type is not supported.",
     429: "Too many requests; Retry-After says when to try again.",
     503: "The service cannot answer now; Retry-After says when to try again.",
 }
-# The errors of every endpoint.
+# The errors that every endpoint may return.
 _COMMON = (400, 401, 403, 413, 429, 503)
 _REF = "#/components/schemas/{model}"
 _BYTES = {"type": "string", "format": "binary"}
 _VECTORS = _BYTES | {"description": "Little-endian float32, row after row; the length of a row is `dim`."}
-# What describes raw vectors, in the query.
+# Query parameters that describe raw vectors.
 _RAW: dict[str, dict[str, Any]] = {
     "dim": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
     "sets": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
@@ -40,7 +40,7 @@ _RAW: dict[str, dict[str, Any]] = {
 
 
 def document(table: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the document."""
+    """Return the OpenAPI document for a table of routes."""
     documented = [endpoint for endpoint in table if endpoint.documented]
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in documented:
@@ -59,19 +59,19 @@ def document(table: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _schemas(table: Iterable[Endpoint]) -> dict[str, Any]:
-    found: dict[type[BaseModel], str] = {models.Error: "serialization"}
+    modes: dict[type[BaseModel], str] = {models.Error: "serialization"}
     for endpoint in table:
         if endpoint.body is not None:
-            found[endpoint.body] = "validation"
+            modes[endpoint.body] = "validation"
         if isinstance(endpoint.answer, type):
-            found[endpoint.answer] = "serialization"
-    _, made = models_json_schema(list(found.items()), ref_template=_REF)  # type: ignore[arg-type]
-    schemas: dict[str, Any] = made["$defs"]
+            modes[endpoint.answer] = "serialization"
+    _, generated = models_json_schema(list(modes.items()), ref_template=_REF)  # type: ignore[arg-type]
+    schemas: dict[str, Any] = generated["$defs"]
     return schemas
 
 
 def _operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": endpoint.handler.__name__,
         "summary": (inspect.getdoc(endpoint.handler) or "").partition("\n")[0],
         "tags": [path.split("/")[2] if path.startswith("/v1/") else "service"],
@@ -82,19 +82,19 @@ def _operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
         content = {JSON: {"schema": _reference(endpoint.body)}} | (
             {BINARY: {"schema": _VECTORS}} if endpoint.raw else {}
         )
-        found["requestBody"] = {"required": True, "content": content}
-    return found
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
 def _parameters(endpoint: Endpoint, path: str) -> list[dict[str, Any]]:
-    found = [
+    parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"{(\w+)}", path)
     ]
     query = {name: _RAW[name] for name in endpoint.raw}
     if endpoint.query is not None:
         query |= endpoint.query.model_json_schema()["properties"]
-    return found + [
+    return parameters + [
         {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in query.items()
     ]
 
@@ -102,15 +102,15 @@ def _parameters(endpoint: Endpoint, path: str) -> list[dict[str, Any]]:
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
     errors = {*_COMMON, *endpoint.errors, *((415,) if endpoint.body is not None else ())}
     error = {JSON: {"schema": _reference(models.Error)}}
-    found = {str(status): {"description": _ERRORS[status], "content": error} for status in sorted(errors)}
+    responses = {str(status): {"description": _ERRORS[status], "content": error} for status in sorted(errors)}
     for status in endpoint.statuses:
         answer = endpoint.answer
-        found[str(status)] = {"description": HTTPStatus(status).phrase}
+        responses[str(status)] = {"description": HTTPStatus(status).phrase}
         if isinstance(answer, str):
-            found[str(status)]["content"] = {answer: {"schema": {"type": "string"} if answer == TEXT else _BYTES}}
+            responses[str(status)]["content"] = {answer: {"schema": {"type": "string"} if answer == TEXT else _BYTES}}
         elif answer is not None:
-            found[str(status)]["content"] = {JSON: {"schema": _reference(answer)}}
-    return found
+            responses[str(status)]["content"] = {JSON: {"schema": _reference(answer)}}
+    return responses
 
 
 def _reference(model: type[BaseModel]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a request to decide says besides the actions, read and checked."""
+"""The options of a request to decide, besides the actions: read and checked."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from eigenbandits.serve.http import vectors
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, Logged, Options
 
-# The longest list.
+# The maximum length of a list.
 _LONGEST = 1000
 
 
-def read_options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Options:
-    """Return what an entry says besides the actions."""
-    size = found.size(catalogue)
+def read_options(entry: dict[str, Any], decision_set: DecisionSet, catalogue: Catalogue | None) -> Options:
+    """Return the options of an entry."""
+    size = decision_set.size(catalogue)
     ids = None
     if catalogue is not None and (entry.get("allowed") is not None or entry.get("exclude") is not None):
-        ids = _ids(found, catalogue)
+        ids = _ids(decision_set, catalogue)
     out: set[int] = set()
     if entry.get("allowed") is not None:
         out |= set(range(size)) - _rows(entry["allowed"], "allowed", size, ids, strict=True)
@@ -43,11 +43,11 @@ def read_options(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue
         raise invalid(message, "count")
     excluded = np.array(sorted(out), dtype=np.int32) if out else None
     costs = _costs(entry, size, catalogue)
-    return Options(excluded, scores, 0 if count is None else int(count), costs, _logged(entry, found, catalogue))
+    return Options(excluded, scores, 0 if count is None else int(count), costs, _logged(entry, decision_set, catalogue))
 
 
 def _costs(entry: dict[str, Any], size: int, catalogue: Catalogue | None) -> NDArray[np.float64] | None:
-    """Return the costs of all rows, NaN where one is not known."""
+    """Return the costs of all rows, NaN if unknown."""
     costs = entry.get("costs")
     if costs is None:
         return None
@@ -60,56 +60,57 @@ def _costs(entry: dict[str, Any], size: int, catalogue: Catalogue | None) -> NDA
 
 def least_zero(value: Any, field: str) -> float:
     """Return a number of at least 0."""
-    found = vectors.number(value, field)
-    if found < 0.0:
-        raise invalid(f"{field} holds {found:g}; expected at least 0.", field)
-    return found
+    cost = vectors.number(value, field)
+    if cost < 0.0:
+        raise invalid(f"{field} holds {cost:g}; expected at least 0.", field)
+    return cost
 
 
-def _logged(entry: dict[str, Any], found: DecisionSet, catalogue: Catalogue | None) -> Logged | None:
-    """Return the choice of an imported decision: a row, or with a catalogue the id of an item."""
+def _logged(entry: dict[str, Any], decision_set: DecisionSet, catalogue: Catalogue | None) -> Logged | None:
+    """Return the choice of an imported decision: a row, or the id of an item if there is a catalogue."""
     index, item = entry.get("index"), entry.get("item")
     if index is None and item is None:
         return None
     if index is not None and item is not None:
-        raise invalid("Both index and item were sent; expected one of them, the row or the item chosen.", "index")
-    size = found.size(catalogue)
+        raise invalid("Both index and item were sent; expected only one: the chosen row or the chosen item.", "index")
+    size = decision_set.size(catalogue)
     if item is not None:
         if catalogue is None:
             raise invalid("A policy without a catalogue has no items; send the row that was chosen as index.", "item")
-        (index,) = _rows([item], "item", size, _ids(found, catalogue), strict=True)
+        (index,) = _rows([item], "item", size, _ids(decision_set, catalogue), strict=True)
     if type(index) is not int or not 0 <= index < size:
-        raise invalid(f"index is not a row from 0 to {size - 1}.", "index")
+        raise invalid(f"index is not a row number; expected one from 0 to {size - 1}.", "index")
     propensity = entry.get("propensity")
     if propensity is not None and not 0.0 < vectors.number(propensity, "propensity") <= 1.0:
-        raise invalid(f"propensity is {propensity}; expected a probability above 0.", "propensity")
+        raise invalid(f"propensity is {propensity}; expected a probability above 0 and at most 1.", "propensity")
     return Logged(index, None if propensity is None else float(propensity))
 
 
-def _ids(found: DecisionSet, catalogue: Catalogue) -> dict[str, int]:
+def _ids(decision_set: DecisionSet, catalogue: Catalogue) -> dict[str, int]:
     """Return the rows of a set by the ids of their items."""
-    assert isinstance(found, CatalogueSet)
-    slots = catalogue.slots_at(found.version) if found.slots is None else found.slots
+    assert isinstance(decision_set, CatalogueSet)
+    slots = catalogue.slots_at(decision_set.version) if decision_set.slots is None else decision_set.slots
     return {catalogue.names[slot]: row for row, slot in enumerate(slots.tolist())}
 
 
 def _rows(value: Any, field: str, size: int, ids: dict[str, int] | None, strict: bool) -> set[int]:
-    """Return rows by their numbers or the ids of their items; ids that are not offered are refused, or passed over."""
+    """Return rows by number or by item id; ids that are not offered are refused if `strict`, otherwise ignored."""
     if type(value) is not list or (ids is None and not all(type(one) is int and 0 <= one < size for one in value)):
         raise invalid(
             f"{field} is not a list of {'item ids' if ids is not None else f'rows from 0 to {size - 1}'}.", field
         )
     if ids is None:
         return set(value)
-    strange = next((one for one in value if type(one) is not str or (strict and one not in ids)), None)
-    if strange is not None:
-        raise invalid(f"{field} holds {str(strange)[:100]!r}, which is not offered here.", field, "unknown_item")
+    invalid_id = next((one for one in value if type(one) is not str or (strict and one not in ids)), None)
+    if invalid_id is not None:
+        message = f"{field} contains {str(invalid_id)[:100]!r}, which is not among the items offered."
+        raise invalid(message, field, "unknown_item")
     return {ids[one] for one in value if one in ids}
 
 
 def whole(value: Any, field: str) -> int:
-    """Return a whole number above 0, from JSON or from the query."""
+    """Return a positive whole number, from JSON or from the query."""
     text = str(value) if type(value) in (int, str) else ""
     if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise invalid(f"{field} is missing or not a whole number above 0.", field)
+        raise invalid(f"{field} is missing or is not a positive whole number.", field)
     return int(text)

@@ -1,4 +1,4 @@
-"""The page of the service and its files."""
+"""The service's web page and its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from eigenbandits.serve.errors import Refusal
 
 FOLDER = Path(__file__).resolve().parents[1] / "page"
-# The page loads nothing from elsewhere and may be shown in no frame.
+# The page loads nothing from other sites and may not be shown in a frame.
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ class PageHandlers:
         return await self.file("index.html")
 
     async def icon(self) -> Response:
-        """Return the icon, which some browsers ask for by its old name."""
+        """Return the icon, which some browsers request under its old name."""
         return await self.file("icon.svg")
 
     async def file(self, name: str) -> Response:

@@ -34,45 +34,45 @@ class PolicyHandlers:
         self._writer = gateway.writer
 
     async def create_policy(self, body: models.NewPolicy) -> Response:
-        """Create a policy; repeating the same request is answered with 200."""
+        """Create a policy; repeating the same request returns 200."""
         if body.clone_of is None:
             given = body.model_dump(exclude_none=True, exclude={"name", "parameters"})
             spec = PolicySpec(**given, parameters=body.parameters)
         else:
             spec = self._cloned(body.clone_of, body)
-        # Wrong parameters are refused here, before they reach the writer.
+        # Invalid parameters are refused here, before they reach the writer.
         spec.check()
         for name in () if self._writer.alone else spec.alone:
-            message = f"Deciders take no {name}; run the service without --deciders."
+            message = f"Deciders do not support a {name}; run the service without --deciders."
             raise Refusal(409, "not_with_deciders", message, name)
         spec.make()
         summary, new = await self._gateway.write(self._gateway.administration.create_policy, body.name, spec)
         return json_response(self._info(summary), 201 if new else 200)
 
     def _cloned(self, of: str, body: models.NewPolicy) -> PolicySpec:
-        """Return the settings of a clone: those of the other policy, but for what was sent."""
+        """Return the settings of a clone: those of the other policy, except for the fields that were sent."""
         source = self._gateway.policy(of).spec
         for name in ("algorithm", "parameters", "catalogue", "dim", "budget"):
             if name in body.model_fields_set:
-                raise invalid(f"{name} and clone_of were sent; a clone has the {name} of {of!r}, so omit it.", name)
-        made = dataclasses.replace(source, **body.model_dump(exclude_unset=True, exclude={"name"}))
-        if made.guard != source.guard and not (
-            made.guard and source.guard and made.guard | {"shadow": None} == source.guard | {"shadow": None}
+                raise invalid(f"{name} and clone_of were sent; a clone has the {name} of {of!r}, so omit {name}.", name)
+        clone = dataclasses.replace(source, **body.model_dump(exclude_unset=True, exclude={"name"}))
+        if clone.guard != source.guard and not (
+            clone.guard and source.guard and clone.guard | {"shadow": None} == source.guard | {"shadow": None}
         ):
-            raise invalid(f"A clone has the guard of {of!r}, of which only shadow may differ.", "guard")
-        return made
+            raise invalid(f"A clone has the guard of {of!r}; only shadow may differ.", "guard")
+        return clone
 
     async def list_policies(self) -> models.Policies:
         """List all policies."""
-        found = [self._info(hosted.summary()) for hosted in self._gateway.registry.policies.values()]
-        return models.Policies(policies=found)
+        infos = [self._info(hosted.summary()) for hosted in self._gateway.registry.policies.values()]
+        return models.Policies(policies=infos)
 
     async def get_policy(self, name: str) -> models.PolicyInfo:
         """Return one policy."""
         return self._info(self._gateway.policy(name).summary())
 
     async def edit_policy(self, name: str, body: models.PolicyChanges) -> models.PolicyInfo:
-        """Change the time to live, the default reward or the bounds of rewards, also for decisions that wait now."""
+        """Change the time to live, the default reward or the reward bounds; this also applies to pending decisions."""
         changes = body.model_dump(include=body.model_fields_set)
         return self._info(await self._gateway.write(self._gateway.administration.edit_policy, name, changes))
 
@@ -97,17 +97,17 @@ class PolicyHandlers:
         return models.History(bucket_seconds=BUCKET, buckets=buckets)
 
     async def get_lift(self, name: str) -> models.Lift:
-        """Return how much more the policy earns than the baseline of its holdout, with an always-valid interval."""
+        """Return how much more the policy earns than its holdout's baseline, with an always-valid interval."""
         hosted = self._gateway.policy(name)
         arms = await self._gateway.read(lambda journal: journal.arms(hosted.id))
         own, other = (arms.get(arm, ArmRow(hosted.id, arm, 0, 0.0, 0.0)) for arm in (POLICY, BASELINE))
         return models.Lift(**lift.compared(own, other))
 
     async def export_log(self, name: str, query: models.ExportQuery) -> Response:
-        """Return the log as Parquet, with propensities; `offpolicy.Log.read` takes it as it is."""
+        """Return the log as Parquet, with propensities; `offpolicy.Log.read` reads it directly."""
         hosted = self._gateway.policy(name)
         if query.columns == "compact" and hosted.catalogue is None:
-            raise invalid("A policy without a catalogue has no compact export; ask for 'log' or 'all'.", "columns")
+            raise invalid("A policy without a catalogue has no compact export; expected 'log' or 'all'.", "columns")
         path = await run_in_threadpool(self._export, hosted, query)
         remove = BackgroundTask(path.unlink, missing_ok=True)
         return FileResponse(path, media_type=PARQUET, filename=f"{name}.parquet", background=remove)
@@ -117,7 +117,7 @@ class PolicyHandlers:
         os.close(handle)
         path = Path(name)
         try:
-            # A connection of its own, since this may take long.
+            # A connection of its own, since this may take a long time.
             connection = self._writer.database.connect()
             try:
                 journal = Journal(connection)
@@ -136,7 +136,7 @@ class PolicyHandlers:
         return path
 
     async def get_snapshot(self, name: str) -> Response:
-        """Return the policy as it is now, as a file for `eigenbandits.load`."""
+        """Return the policy in its current state, as a file for `eigenbandits.load`."""
 
         def save(journal: Journal) -> tuple[bytes, int]:
             hosted = self._gateway.policy(name)
@@ -150,12 +150,12 @@ class PolicyHandlers:
 
 
 def policy_info(gateway: Gateway, summary: dict[str, Any]) -> models.PolicyInfo:
-    """Return what is shown of a policy."""
+    """Return a policy's public description."""
     return models.PolicyInfo(**summary, latency=gateway.metrics.latency(time.perf_counter(), summary["name"]))
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers, strings, lists and dictionaries only; what is not finite becomes null."""
+    """Return a value made of numbers, strings, lists and dictionaries; numbers that are not finite become null."""
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""The HTTP protocol of the server, with limits to what a caller may send, and how slowly, before a key is checked."""
+"""The server's HTTP protocol, with limits on what a caller may send, and how slowly, before a key is checked."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.logs import log_event
 
-# Bytes of a request line with all its headers, or of whatever else is not a body; headers; bytes of a URL.
+# Limits: bytes of a request line with its headers, or of anything else outside a body; headers; bytes of a URL.
 LONGEST_HEAD, MOST_HEADERS, LONGEST_URL = 32 * 2**10, 100, 8 * 2**10
-# Bytes that are parsed at once while headers arrive, so that nothing larger than the limit is ever gathered.
+# Bytes parsed at a time while headers arrive, so that nothing larger than the limit is ever collected.
 _PIECE = 8 * 2**10
 _REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
 
@@ -23,15 +23,16 @@ _REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields
 def limited(patience: float) -> type[asyncio.Protocol]:
     """Return the protocol of a server whose callers have `patience` seconds for each part of a request.
 
-    Those are the headers, from the connection or the first byte on, and what is left of a body that nobody will read,
-    from the response on. Without these limits anybody could hold all connections, or fill the memory, without a key.
+    These parts are the headers, timed from the connection or the first byte, and the rest of a body that will not be
+    read, timed from the response. Without these limits, anyone could hold all connections or fill the memory, without a
+    key.
     """
 
     class LimitedProtocol(HttpToolsProtocol):
         _timer: asyncio.TimerHandle | None = None
-        # Where the parser is: between two requests ("idle"), in the headers ("head") or in the "body".
+        # The parser's position: between two requests ("idle"), in the headers ("head") or in the "body".
         _place = "idle"
-        # Bytes since the last sign of progress: the end of the headers, a piece of the body, the end of the request.
+        # Bytes since the last progress: the end of the headers, a piece of the body, the end of the request.
         _unread = 0
         _head = 0
         _refusal: Refusal | None = None
@@ -57,8 +58,8 @@ def limited(patience: float) -> type[asyncio.Protocol]:
                 except httptools.HttpParserUpgrade:
                     self._unsupported_upgrade_warning()
                 except (httptools.HttpParserError, Refusal) as error:
-                    found = error if isinstance(error, Refusal) else self._refusal
-                    self._refuse(found or Refusal(400, "invalid_http", "This is not an HTTP request."))
+                    refusal = error if isinstance(error, Refusal) else self._refusal
+                    self._refuse(refusal or Refusal(400, "invalid_http", "This is not an HTTP request."))
 
         def on_message_begin(self) -> None:
             self._place, self._unread, self._head = "head", 0, 0
@@ -72,7 +73,7 @@ def limited(patience: float) -> type[asyncio.Protocol]:
             super().on_url(url)
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            # Trailers, after a body in chunks, come here, too.
+            # Trailers, after a chunked body, are passed here, too.
             self._head += len(name) + len(value)
             if self._head > LONGEST_HEAD or len(self.headers) >= MOST_HEADERS:
                 self._refusal = _too_long()
@@ -98,11 +99,11 @@ def limited(patience: float) -> type[asyncio.Protocol]:
             self._wait_for_the_next()
 
         def _wait_for_the_next(self) -> None:
-            """Once the last request has its response, limit the time to the next one; single bytes do not extend it."""
+            """After a response, limit the time until the next request; single bytes do not extend it."""
             if self.cycle is None or not self.cycle.response_complete:
                 return
             if self._place == "body":
-                # The rest of the body is thrown away. Closing at once could cost the caller the response.
+                # The rest of the body is discarded. Closing at once could cost the caller the response.
                 self._close_after(patience)
             elif self._place == "idle":
                 self._close_after(self.timeout_keep_alive)
@@ -112,7 +113,7 @@ def limited(patience: float) -> type[asyncio.Protocol]:
             content = json.dumps(refusal.body()).encode()
             head = f"HTTP/1.1 {refusal.status} {_REASONS[refusal.status]}\r\ncontent-type: application/json\r\n"
             head += f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
-            # In the middle of another response nothing may be written.
+            # Nothing may be written in the middle of another response.
             if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
                 self.transport.write(head.encode() + content)
             self.transport.close()
@@ -130,5 +131,5 @@ def limited(patience: float) -> type[asyncio.Protocol]:
 
 
 def _too_long() -> Refusal:
-    message = f"The headers are longer than {LONGEST_HEAD} bytes, or more than {MOST_HEADERS}."
+    message = f"The headers exceed {LONGEST_HEAD} bytes, or there are more than {MOST_HEADERS} of them."
     return Refusal(431, "headers_too_long", message)

@@ -1,4 +1,4 @@
-"""The table of routes: every endpoint of the service with its scope, its answer, its body and its errors."""
+"""The table of routes: every endpoint of the service, with its scope, response, body and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def routes(gateway: Gateway) -> list[Endpoint]:
     carryover = CarryoverHandlers(gateway)
     keys, status, page = KeyHandlers(gateway), StatusHandlers(gateway), PageHandlers()
     metrics = OPEN if gateway.settings.open_metrics else ANY_KEY
-    # In each row: method, path, scope and handler, then what `Endpoint` says about the request and the response.
+    # Each row: method, path, scope and handler, then the request and the response as described in `Endpoint`.
     # fmt: off
     return [
         Endpoint("POST", "/v1/policies/{name}/decide", "decide", decisions.decide,

@@ -25,14 +25,14 @@ class StatusHandlers:
         self._started = time.monotonic()
 
     async def health(self) -> models.Health:
-        """Say that the process is alive."""
+        """Report that the process is alive."""
         return models.Health(status="ok")
 
     async def ready(self) -> Response:
-        """Say whether the service can decide and learn."""
+        """Report whether the service can decide and learn."""
         reasons = list(self._writer.reasons)
-        found = models.Ready(ready=not reasons, reasons=reasons, belief_age=self._writer.belief_age)
-        return Response(found.model_dump_json(exclude_none=True), 503 if reasons else 200, media_type=JSON)
+        readiness = models.Ready(ready=not reasons, reasons=reasons, belief_age=self._writer.belief_age)
+        return Response(readiness.model_dump_json(exclude_none=True), 503 if reasons else 200, media_type=JSON)
 
     async def get_status(self) -> models.Status:
         """Return readiness, uptime, warnings, latency and batch sizes."""
@@ -64,5 +64,5 @@ class StatusHandlers:
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def empty(self, request: Request) -> bytes:
-        """Do nothing: the cost of the way through the service, for comparison with other requests."""
+        """Do nothing, to measure the cost of passing through the service."""
         return b"{}"

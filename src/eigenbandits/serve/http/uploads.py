@@ -1,7 +1,7 @@
-"""Large uploads, parsed piece by piece: other threads get their turn between two pieces, and requests are not held up.
+"""Large uploads, parsed piece by piece, so that other threads run in between and requests are not held up.
 
-A JSON parser holds the interpreter's lock from the first byte of a body to the last. So a large body is cut at the
-borders of rows and strings, and only some hundred kilobytes are handed to the parser at a time.
+A JSON parser holds the interpreter lock from the first byte of a body to the last. So a large body is cut at the
+boundaries of rows and strings, and only a few hundred kilobytes are passed to the parser at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eigenbandits.serve.http.validation import validated
 from eigenbandits.serve.http.vectors import refuse_truth_values
 
 M = TypeVar("M", bound=BaseModel)
-# Bodies up to this many bytes are parsed at once; larger ones in pieces of about that size.
+# Bodies up to this many bytes are parsed at once, larger ones in pieces of about this size.
 SMALL = 256 * 2**10
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -30,21 +30,21 @@ _SCALAR = re.compile(rb"[^,}\]\s]+")
 
 
 def read(model: type[M], body: bytes) -> M:
-    """Return the model of a body; in that of a large one, lists of vectors and base64 have become arrays of float32."""
+    """Return the model of a body; for a large one, lists of vectors and base64 have become float32 arrays."""
     if len(body) <= SMALL:
         return validated(model.model_validate_json, body)
     try:
-        found = _Reader(body).read()
+        fields = _Reader(body).read()
     except (orjson.JSONDecodeError, _NotJson) as error:
         raise Refusal(400, "invalid_json", f"The body is not JSON: {error}.") from error
-    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
-    # The model checks everything else; what is an array already needs no more than a place.
-    made = validated(model.model_validate, found | dict.fromkeys(arrays, ""))
-    return made.model_copy(update=arrays)
+    arrays = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
+    # The model checks everything else; for fields that are already arrays it gets a placeholder.
+    parsed = validated(model.model_validate, fields | dict.fromkeys(arrays, ""))
+    return parsed.model_copy(update=arrays)
 
 
 class _NotJson(Exception):  # noqa: N818 - never leaves this module
-    """The body is cut short or has something in a place where it cannot be."""
+    """The body is truncated or has a syntax error."""
 
 
 class _Reader:
@@ -56,17 +56,17 @@ class _Reader:
 
     def read(self) -> dict[str, Any]:
         """Return the object."""
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         self._expect(b"{")
         while True:
             name = orjson.loads(self._match(_STRING))
             self._expect(b":")
-            found[name] = self._value(name)
+            fields[name] = self._value(name)
             if self._either(b",", b"}") == b"}":
                 break
         if self._peek() != b"":
-            raise _NotJson(f"there is more behind its end, at byte {self._at}")
-        return found
+            raise _NotJson(f"there is extra data after its end, at byte {self._at}")
+        return fields
 
     def _value(self, name: str) -> Any:
         first = self._peek()
@@ -85,12 +85,12 @@ class _Reader:
             return self._strings()
         end = self._find(b"]", start) + 1
         self._at = end
-        found = orjson.loads(self._body[start:end])
-        refuse_truth_values(self._body[start:end], found)
-        return found
+        values = orjson.loads(self._body[start:end])
+        refuse_truth_values(self._body[start:end], values)
+        return values
 
     def _rows(self, name: str) -> NDArray[np.float32]:
-        """Return the rows of a list of lists of numbers, some hundred kilobytes at a time."""
+        """Return the rows of a list of lists of numbers, parsed a few hundred kilobytes at a time."""
         parts: list[NDArray[Any]] = []
         while True:
             start = self._at
@@ -110,8 +110,8 @@ class _Reader:
             self._peek()
 
     def _strings(self) -> list[str]:
-        """Return the strings of a list, a thousand at a time."""
-        found: list[str] = []
+        """Return the strings of a list, parsed a thousand at a time."""
+        strings: list[str] = []
         last = False
         while not last:
             self._peek()
@@ -122,8 +122,8 @@ class _Reader:
                 last = self._either(b",", b"]") == b"]"
                 if last:
                     break
-            found += orjson.loads(b"[" + self._body[start:end] + b"]")
-        return found
+            strings += orjson.loads(b"[" + self._body[start:end] + b"]")
+        return strings
 
     def _string(self, name: str) -> Any:
         start = self._at + 1
@@ -145,34 +145,34 @@ class _Reader:
     # Tokens
 
     def _peek(self) -> bytes:
-        found = _SPACE.match(self._body, self._at)
-        assert found is not None
-        self._at = found.end()
+        space = _SPACE.match(self._body, self._at)
+        assert space is not None
+        self._at = space.end()
         return self._body[self._at : self._at + 1]
 
     def _expect(self, token: bytes) -> None:
         self._either(token, token)
 
     def _either(self, one: bytes, other: bytes) -> bytes:
-        found = self._peek()
-        if found not in (one, other) or not found:
-            raise _NotJson(f"something is missing or wrong at byte {self._at}")
+        token = self._peek()
+        if token not in (one, other) or not token:
+            raise _NotJson(f"there is a syntax error at byte {self._at}")
         self._at += 1
-        return found
+        return token
 
     def _match(self, pattern: re.Pattern[bytes]) -> bytes:
         self._peek()
-        found = pattern.match(self._body, self._at)
-        if found is None:
-            raise _NotJson(f"something is missing or wrong at byte {self._at}")
-        self._at = found.end()
-        return found.group()
+        match = pattern.match(self._body, self._at)
+        if match is None:
+            raise _NotJson(f"there is a syntax error at byte {self._at}")
+        self._at = match.end()
+        return match.group()
 
     def _find(self, token: bytes, start: int) -> int:
-        found = self._body.find(token, start)
-        if found < 0:
-            raise _NotJson(f"it is cut short after byte {start}")
-        return found
+        end = self._body.find(token, start)
+        if end < 0:
+            raise _NotJson(f"it is truncated after byte {start}")
+        return end
 
 
 def _array(text: bytes, name: str) -> NDArray[np.float32]:
@@ -184,7 +184,7 @@ def _array(text: bytes, name: str) -> NDArray[np.float32]:
         raise _unequal(name) from error
     if array.ndim != 2 or array.dtype.kind not in "iuf":
         raise _unequal(name)
-    # Beyond the range of float32 they become infinite, which is refused later.
+    # Numbers beyond the range of float32 become infinite, and are refused later.
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
 

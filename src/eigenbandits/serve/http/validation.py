@@ -1,4 +1,4 @@
-"""What was wrong with a request that does not fit its model, in the service's own sentences."""
+"""Validation errors of requests, expressed in the service's own sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eigenbandits.serve.errors import Refusal
 
 M = TypeVar("M", bound=BaseModel)
 
-# By the validator's type of error; its limits are filled in by name.
+# By the validator's error type; limits are filled in by name.
 EXPECTED: Mapping[str, str] = {
     "missing": "expected a value",
     "string_type": "expected a string",
@@ -34,14 +34,14 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "expected an object",
     "model_type": "expected an object",
     "model_attributes_type": "expected an object",
-    "too_short": "expected a list of at least {min_length}",
-    "too_long": "expected a list of at most {max_length}",
+    "too_short": "expected a list of length {min_length} or more",
+    "too_long": "expected a list of length {max_length} or less",
     "literal_error": "expected {expected}",
 }
 
 
 def validated(validate: Callable[[Any], M], content: Any) -> M:
-    """Return the model of a request, or refuse it in one sentence that names the field."""
+    """Return the model of a request, or refuse the request in one sentence that names the field."""
     try:
         return validate(content)
     except ValidationError as error:
@@ -52,21 +52,21 @@ def validated(validate: Callable[[Any], M], content: Any) -> M:
     place = ".".join(str(part) for part in first["loc"])
     name = place or "The body"
     if kind == "extra_forbidden":
-        message = f"{name} is not a field of this request; check its spelling, or leave it out."
+        message = f"{name} is not a field of this request; check the spelling or leave it out."
     elif kind == "missing":
         message = f"{name} is missing; {EXPECTED[kind]}."
     else:
-        expected = EXPECTED.get(kind, "expected what the OpenAPI document describes").format(**limits)
+        expected = EXPECTED.get(kind, "expected a value as described in the OpenAPI document").format(**limits)
         message = f"{name} is {_shown(first.get('input'))}; {expected}."
     raise Refusal(400, "invalid_request", message, place[:200] or None)
 
 
 def _shown(value: Any) -> str:
-    """Return what was sent on one short line; never all of a large one."""
+    """Return the value that was sent on one short line; large values are abbreviated."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
-        return f"a list of {len(value)}"
+        return f"a list of length {len(value)}"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value[:61] if isinstance(value, str) else value)

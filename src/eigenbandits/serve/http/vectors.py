@@ -1,4 +1,4 @@
-"""Vectors as callers send them: lists of numbers, base64 of float32, or a raw body of float32."""
+"""Vectors as sent by callers: lists of numbers, base64 of float32, or a raw float32 body."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.settings import Settings
 
 SLUG = r"[a-z0-9][a-z0-9_-]{0,63}"
-# Sums of the squares of larger numbers over many rounds would overflow.
+# Sums of squares of larger numbers over many rounds would overflow.
 LARGEST = 1e12
-# The same for a query and an item, which are multiplied.
+# The limit for a query and an item, which are multiplied.
 LARGEST_FACTOR = 1e6
 
 
@@ -28,25 +28,25 @@ def matrix(
     most: int | None = None,
     largest: float = LARGEST,
 ) -> NDArray[Any]:
-    """Return vectors (n, d): float32 where they came as base64, float64 where they came as lists.
+    """Return vectors (n, d): float32 if they were sent as base64, float64 if they were sent as lists.
 
     Parameters
     ----------
     value
         Lists of numbers or base64.
     dim
-        The length that the vectors must have, if known; base64 needs it.
+        The length that the vectors must have, if known; required for base64.
     field
         The name of the field in the request.
     most
-        How many vectors there may be; None takes the limit for decision sets.
+        The maximum number of vectors; None uses the limit for decision sets.
     largest
-        How large a number may be.
+        The largest absolute value of a number.
     """
     if isinstance(value, str):
         return raw(_unbase64(value, field), dim, settings, field, most, largest)
     if isinstance(value, np.ndarray) and value.ndim == 1:
-        # Base64 of a large upload, read already.
+        # Base64 of a large upload, already decoded.
         return raw(value.view(np.uint8).data, dim, settings, field, most, largest)
     if not isinstance(value, list | np.ndarray) or not len(value):
         raise invalid(f"{field} is empty or not a list; expected at least one vector.", field)
@@ -67,9 +67,9 @@ def raw(
     most: int | None = None,
     largest: float = LARGEST,
 ) -> NDArray[Any]:
-    """Return vectors (n, d) from raw little-endian float32, row after row."""
+    """Return vectors (n, d) from raw little-endian float32, row by row."""
     if dim is None:
-        message = f"The length of the vectors is not known yet; send it as dim, with the {field}."
+        message = f"The length of the vectors is not known yet; send it as dim together with {field}."
         raise invalid(message, "dim", "wrong_dimension")
     if not body or len(body) % (4 * dim):
         message = f"{field} has {len(body)} bytes; expected a multiple of 4 x {dim}, float32 vectors of length {dim}."
@@ -92,7 +92,7 @@ def vector(value: Any, dim: int, settings: Settings, field: str) -> NDArray[np.f
 
 
 def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str, largest: float) -> NDArray[Any]:
-    """Return vectors (n, d), or refuse a wrong length and numbers that are not finite."""
+    """Return vectors (n, d), or refuse a wrong length or numbers that are not finite."""
     width = array.shape[1]
     if dim is not None and width != dim:
         message = f"{field} has vectors of length {width}; expected vectors of length {dim}."
@@ -104,7 +104,7 @@ def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str
         raise invalid(message, field, "too_many_dimensions")
     # The comparison is false for NaN as well.
     if not (array.max() <= largest and array.min() >= -largest):
-        message = f"{field} holds a number that is not finite or beyond {largest:g}; expected smaller ones only."
+        message = f"{field} contains a number that is not finite or exceeds {largest:g}; expected smaller numbers."
         raise invalid(message, field, "not_finite")
     return array
 
@@ -112,31 +112,31 @@ def checked(array: NDArray[Any], dim: int | None, settings: Settings, field: str
 def number(value: Any, field: str) -> float:
     """Return one finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise invalid(f"{field} is not a finite number within {LARGEST:g}.", field)
+        raise invalid(f"{field} is not a finite number of at most {LARGEST:g} in size.", field)
     return float(value)
 
 
 def name(value: Any, field: str, longest: int = 200) -> str:
-    """Return an id that a caller chose: some printable characters."""
+    """Return an id chosen by a caller, after checking it."""
     if not isinstance(value, str) or not 1 <= len(value) <= longest or not value.isprintable():
-        raise invalid(f"{field} is not an id; expected 1 to {longest} printable characters.", field)
+        raise invalid(f"{field} is not a valid id; expected 1 to {longest} printable characters.", field)
     return value
 
 
 def slug(value: str, field: str) -> str:
-    """Return a name of a policy or catalogue."""
+    """Return the name of a policy or catalogue, after checking it."""
     if not re.fullmatch(SLUG, value):
-        raise invalid(f"{field} is not a name; expected 1 to 64 lowercase letters, digits, - and _.", field)
+        raise invalid(f"{field} is not a valid name; expected 1 to 64 lowercase letters, digits, - and _.", field)
     return value
 
 
 def refuse_truth_values(body: bytes, content: Any) -> None:
-    """Refuse `true` and `false` in a body, where no field but `correct` takes them; NumPy would read them as 1 and 0.
+    """Refuse `true` and `false`, which no field but `correct` takes; NumPy would read them as 1 and 0.
 
-    Looking for the words in the text costs next to nothing, and nearly always finds none.
+    Searching the text for these words costs almost nothing, and nearly always finds none.
     """
     if (b"true" in body or b"false" in body) and _holds_truth_value(content):
-        raise invalid("The body holds true or false in a place where a number or a text is expected.")
+        raise invalid("The body has true or false where a number or a string is expected.")
 
 
 def _holds_truth_value(content: Any) -> bool:
@@ -149,9 +149,9 @@ def _numbers(value: Any, field: str) -> NDArray[Any]:
     try:
         array = np.array(value)
     except (ValueError, TypeError, OverflowError) as error:
-        raise invalid(f"{field} is not a list of numbers, or of vectors of equal length.", field) from error
+        raise invalid(f"{field} is neither a list of numbers nor a list of vectors of equal length.", field) from error
     if array.dtype.kind not in "iuf":
-        raise invalid(f"{field} holds something that is not a number; expected numbers only.", field)
+        raise invalid(f"{field} contains something that is not a number; expected only numbers.", field)
     return array.astype(np.float64, copy=False)
 
 

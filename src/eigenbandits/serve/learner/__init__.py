@@ -1,1 +1,1 @@
-"""The learner: follows what deciders log, in one order, and publishes the beliefs that they choose by."""
+"""The learner: follows what deciders log, in one order, and publishes the beliefs by which they choose."""

@@ -1,4 +1,4 @@
-"""One batch of the learner: what one policy takes over from the lanes, and the events that say so."""
+"""One batch of the learner: what one policy learns from the lanes, and the events that record it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 @dataclass
 class Page:
-    """What is new of one policy: numbers of decisions, how decisions ended, and the cursors after both."""
+    """What is new for one policy: numbers of decisions, how decisions ended, and the cursors after both."""
 
     numbers: list[int]
     arrivals: list[Arrival]
@@ -27,13 +27,13 @@ class Page:
 
 
 class LearnerBatch(Batch):
-    """A batch whose rows are events; decisions and rewards are in the database already."""
+    """A batch whose rows are events; decisions and rewards are already in the database."""
 
     cursors: list[CursorRow]
     beliefs: list[BeliefRow]
 
     def follow(self, hosted: HostedPolicy, page: Page) -> None:
-        """Let a policy record decisions, then learn from rewards; the events give the order."""
+        """Let a policy record decisions, then learn from rewards; the events fix the order."""
         self.touched.append(hosted)
         self.cursors, self.beliefs = [replace(row) for row in page.cursors], []
         given = [one for one in page.arrivals if one.reward is not None]
@@ -79,7 +79,7 @@ class LearnerBatch(Batch):
         self._counts.append(count)
 
     def publish(self, hosted: HostedPolicy, content: bytes) -> None:
-        """Publish a belief that has settled, as of the event that says so."""
+        """Publish a belief that has followed the subspace, as of the event that records the publication."""
         self.touched.append(hosted)
         self.cursors = []
         self._add_event(hosted, schema.PUBLISH, b"")

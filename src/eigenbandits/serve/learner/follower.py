@@ -19,15 +19,15 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 if TYPE_CHECKING:
     from eigenbandits.serve.learner.learner import Learner
 
-# Numbers of one lane that are followed in one transaction, and decisions that expire in one.
+# Numbers of one lane followed in one transaction, and decisions expired in one.
 _PAGE, _AT_ONCE = 500, 500
 
 
 class Follower:
     """Follows all lanes for all policies.
 
-    The tails of all lanes are read at one moment. Whatever a caller knew of when it sent a reward was committed before
-    the reward was, so up to these tails no reward comes without its decision.
+    The tails of all lanes are read at one moment. Everything a caller knew when it sent a reward was committed before
+    the reward was, so up to these tails no reward arrives before its decision.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -35,31 +35,31 @@ class Follower:
         self._cursors: dict[tuple[int, int], CursorRow] = {}
         # When the next decision of a policy in a lane may expire.
         self._expiry: dict[tuple[int, int], float] = {}
-        # The last number of each policy in each lane when the learner began to follow.
-        self._found: dict[tuple[int, int], int] = {}
+        # The last number of each policy in each lane when the learner started.
+        self._initial: dict[tuple[int, int], int] = {}
 
     def load(self, journal: LaneJournal) -> None:
         """Read the cursors, at the start and after a failure."""
-        # Decisions of a single-process service have no lane; they end like the others.
+        # Decisions of a single-process service have no lane, but they end like the others.
         early = [CursorRow(row.id, 0, journal.last_number(row.id), row.expired_through) for row in journal.policies()]
         self._cursors = {(row.policy, row.lane): row for row in [*early, *journal.cursors()]}
         self._expiry = {}
-        self._found = {(row.policy, row.lane): row.last for row in journal.tails()}
+        self._initial = {(row.policy, row.lane): row.last for row in journal.tails()}
 
     def behind(self, tails: list[TailRow]) -> dict[int, list[TailRow]]:
         """Return the tails that are ahead of the cursors, by policy."""
-        found: dict[int, list[TailRow]] = {}
+        ahead: dict[int, list[TailRow]] = {}
         for tail in tails:
             if tail.last > self._cursor(tail.policy, tail.lane).through:
-                found.setdefault(tail.policy, []).append(tail)
-        return found
+                ahead.setdefault(tail.policy, []).append(tail)
+        return ahead
 
     def _cursor(self, policy: int, lane: int) -> CursorRow:
         start = lanes.first_of(lane)
         return self._cursors.get((policy, lane), CursorRow(policy, lane, start, start))
 
     def follow(self, journal: LaneJournal, hosted: HostedPolicy, tails: list[TailRow]) -> bool:
-        """Take over one page of a policy's news; return whether it went well."""
+        """Apply one page of what is new for a policy; return whether that succeeded."""
         numbers, arrivals, cursors = [], [], []
         for tail in tails:
             cursor = self._cursor(tail.policy, tail.lane)
@@ -78,10 +78,10 @@ class Follower:
     def expire(self, journal: LaneJournal, hosted: HostedPolicy) -> bool:
         """End the decisions of a policy whose time to live is over; return whether there may be more.
 
-        Their rewards go into the lane of the learner, where they are followed like all others. A reward that a caller
-        has sent in the meantime is there already, and counts.
+        Their rewards go into the learner's lane and are followed from there, like all others. A reward that a caller
+        has sent in the meantime is already there, and takes precedence.
         """
-        life, now = hosted.life(self._learner.settings.keep_seconds), self._learner.clock.now()
+        life, now = hosted.lifetime(self._learner.settings.keep_seconds), self._learner.clock.now()
         if life is None:
             return False
         over: list[tuple[float, int]] = []
@@ -91,10 +91,10 @@ class Follower:
                 continue
             rows = journal.open_between(policy, cursor.expired, cursor.through, _AT_ONCE)
             resumed = hosted.resumed._replace(
-                through=self._found.get((policy, lane), cursor.through if not lane else 0)
+                through=self._initial.get((policy, lane), cursor.through if not lane else 0)
             )
             since = [resumed.waiting_since(number, decided_at) for number, decided_at, _ in rows]
-            # Times increase within a lane: the first decision that is not over says when to look again.
+            # Times increase within a lane: the first decision that has not expired determines when to look again.
             ended = rows[: sum(1 for _ in takewhile(lambda moment: moment <= now - life, since))]
             self._expiry[policy, lane] = since[len(ended)] + life if len(ended) < len(rows) else 0.0
             more = more or len(ended) == _AT_ONCE
@@ -113,7 +113,7 @@ class Follower:
 
         def write(journal: Journal) -> None:
             lanes = LaneJournal(journal.connection)
-            # Parts of rewards must not come between reading them and ending their decisions.
+            # No part of a reward may be recorded between reading the parts and ending their decisions.
             self._learner.database.lock_rewards(journal.connection, hosted.id)
             parts = lanes.parts_of(hosted.id, numbers)
             rows = []
@@ -130,28 +130,28 @@ class Follower:
         self._learner.write(write)
         self._cursors |= {(row.policy, row.lane): row for row in moved}
 
-    # Lanes and policies that are over
+    # Lanes and policies that have ended
 
     def drop_lanes(self, journal: LaneJournal) -> None:
-        """Drop lanes that nobody can write to any more and that have been followed to their ends."""
+        """Drop lanes that no process can write to any longer and that have been followed completely."""
         database, own = self._learner.database, self._learner.lane.lane
         others = [row.lane for row in journal.lanes() if row.lane != own]
         over = [lane for lane in others if database.lane_is_over(journal.connection, lane)]
         if not over:
             return
-        # Read after that: nothing can have come since.
+        # Read afterward, so that nothing can have been added since.
         ahead = {tail.lane for tails in self.behind(journal.tails()).values() for tail in tails}
         for lane in over:
             if lane not in ahead:
                 self._learner.write(partial(_drop_lane, lane=lane))
 
-    def look_again(self, policy: int) -> None:
-        """Forget when the next decisions of a policy may expire."""
+    def recheck_expiry(self, policy: int) -> None:
+        """Recompute when the next decisions of a policy may expire."""
         self._expiry = {key: moment for key, moment in self._expiry.items() if key[0] != policy}
 
     def forget(self, policy: int) -> None:
-        """Drop what is known about a policy that was deleted."""
-        self.look_again(policy)
+        """Drop everything known about a deleted policy."""
+        self.recheck_expiry(policy)
         self._cursors = {key: row for key, row in self._cursors.items() if key[0] != policy}
 
 

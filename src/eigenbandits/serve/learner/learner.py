@@ -1,4 +1,4 @@
-"""The learner: the one process that learns, from what all deciders have logged."""
+"""The learner: the only process that learns, from what all deciders have logged."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.registry import BrokenPolicy
 from eigenbandits.serve.writer.shared_writer import SharedWriter
 
-# Seconds between two looks at the lanes, two rounds of the rarer duties, and two reports that it has caught up.
+# Seconds between checks of the lanes, between runs of the rarer duties, and between reports of having caught up.
 _POLL, _RARELY, _REPORT = 0.2, 5.0, 1.0
-# Publishing a belief may take this part of the learner's time; one that takes longer is published less often.
+# Publishing a belief may take this share of the learner's time; one that takes longer is published less often.
 _SHARE = 0.1
-# Rewards after which a belief is published sooner, as a part of those that it holds.
+# The relative growth in rewards after which a belief is published sooner.
 _GROWTH = 0.1
 
 
 class Learner(SharedWriter):
     """The writer of a service with deciders: its events come from the lanes, not from requests.
 
-    The order of the events is the order in which it follows the lanes; the log keeps it, and leads to the same state
+    The order of the events is the order in which it follows the lanes; the log records it, and leads to the same state
     bit for bit.
     """
 
@@ -50,7 +50,7 @@ class Learner(SharedWriter):
         self.follower = Follower(self)
 
     def make_maintenance(self) -> Maintenance:
-        """Return what follows the lanes."""
+        """Return the object that follows the lanes."""
         return Following(self)
 
     def make_batch(self, journal: Journal, before: Sequence[Batch]) -> Batch:
@@ -58,14 +58,14 @@ class Learner(SharedWriter):
         return LearnerBatch(self.registry.policies, journal, before, self.metrics, self.clock.now(), self.epoch)
 
     def submit(self, *commands: Command) -> None:
-        """Refuse what deciders are for."""
-        mine = [command for command in commands if isinstance(command, Task)]
+        """Refuse decisions and rewards, which are the deciders' job."""
+        tasks = [command for command in commands if isinstance(command, Task)]
         message = "This is the learner; send decisions and rewards to a decider."
         reject([one for one in commands if not isinstance(one, Task)], Refusal(421, "not_a_decider", message))
-        super().submit(*mine)
+        super().submit(*tasks)
 
     def clean(self, journal: Journal) -> None:
-        """Take up the deletions and uploads that were cut off, unless one is going on."""
+        """Resume deletions and uploads that were interrupted, unless one is in progress."""
         assert self._writing is not None
         self.flush()
         if self.database.lock_administration(self._writing.connection):
@@ -75,7 +75,7 @@ class Learner(SharedWriter):
                 self.database.unlock_administration(self._writing.connection)
 
     def _connect(self) -> None:
-        """Connect, become the one learner, and open a lane for decisions that expire."""
+        """Connect, become the only learner, and open a lane for decisions that expire."""
         self._writing = Journal(self.database.connect())
         self.database.claim(self._writing.connection)
         owner = f"{socket.gethostname()} {os.getpid()} learner"[:200]
@@ -85,12 +85,12 @@ class Learner(SharedWriter):
         self._reading = Journal(self.database.connect())
         self._committer.start(self._writing)
 
-    def look_again(self, policy: int) -> None:
-        """Look again when the decisions of a policy are over, after its time to live has changed."""
-        self.follower.look_again(policy)
+    def recheck_expiry(self, policy: int) -> None:
+        """Recompute when the decisions of a policy expire, after its time to live has changed."""
+        self.follower.recheck_expiry(policy)
 
     def refresh(self, journal: Journal) -> None:
-        """Take over policies and catalogues that other processes have created, changed or deleted."""
+        """Apply other processes' changes to policies and catalogues."""
         rows = journal.policies()
         self.registry.catalogues = recovery.refresh_catalogues(journal, self.registry.catalogues)
         ids = {row.id for row in rows}
@@ -99,41 +99,41 @@ class Learner(SharedWriter):
         for row in rows:
             if row.id in known and known[row.id].head.spec != row.spec:
                 known[row.id].head.spec, known[row.id].spec = row.spec, PolicySpec.from_text(row.spec)
-                self.look_again(row.id)
+                self.recheck_expiry(row.id)
         fresh = self._load([row for row in rows if row.id not in known and row.id not in broken])
-        gone = [hosted for id_, hosted in known.items() if id_ not in ids]
+        deleted = [hosted for id_, hosted in known.items() if id_ not in ids]
         for name in [name for name, one in self.registry.broken.items() if one.id not in ids]:
             del self.registry.broken[name]
-        if fresh or gone:
+        if fresh or deleted:
             self.registry.publish([hosted for id_, hosted in known.items() if id_ in ids] + fresh)
-        for hosted in gone:
+        for hosted in deleted:
             self.follower.forget(hosted.id)
             self.database.drop_snapshots(journal.connection, hosted.id)
             self.database.drop_beliefs(hosted.id)
             self.forget(hosted.id, hosted.name)
 
     def drop_orphans(self, policy: int) -> None:
-        """Delete what a decider has written for a policy just after it was deleted."""
+        """Delete what a decider wrote for a policy just after it was deleted."""
         if policy not in {one.id for one in self.registry.broken.values()}:
             self.write(lambda journal: journal.add_garbage("policy", policy))
             self.discard("policy", policy)
 
     def leave_out(self, hosted: HostedPolicy, reason: str) -> None:
-        """Go on without a policy that cannot follow its log."""
+        """Continue without a policy that cannot follow its log."""
         self.registry.broken[hosted.name] = BrokenPolicy(hosted.id, reason)
         self.registry.publish([one for one in self.registry.policies.values() if one.id != hosted.id])
         log_event("policy left out", logging.ERROR, policy=hosted.name, reason=reason)
 
 
 class Following(Maintenance):
-    """What the learner does, again and again: follow, expire, publish, and what every writer does."""
+    """The learner's recurring duties: follow, expire, publish, and what every writer does."""
 
     def __init__(self, writer: Learner) -> None:
         super().__init__(writer)
         self._learner = writer
         self._rarely = self._report = self._looked = 0.0
-        # For each policy: the version published last, when the next may be (sooner with many new rewards), and the
-        # rewards that it had.
+        # For each policy: the version published last, the earliest time of the next (sooner with many new rewards), and
+        # the number of rewards in it.
         self._version: dict[int, int] = {}
         self._earliest: dict[tuple[int, bool], float] = {}
         self._rewards: dict[int, int] = {}
@@ -144,7 +144,7 @@ class Following(Maintenance):
         tails = learner.follower.behind(lanes.tails())
         if tails or now >= self._looked + _REPORT:
             self._looked = now
-            # After the tails, so that every policy and item is known that is named in what follows.
+            # After the tails, so that every policy and item named in what follows is known.
             learner.refresh(journal)
         for id_ in list(tails):
             hosted = learner.registry.policies.get(id_)
@@ -172,17 +172,17 @@ class Following(Maintenance):
         learner.tick = 0.0 if tails or more else _POLL
 
     def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
-        """Nothing to do here: the follower ends decisions, those of earlier times included."""
+        """Do nothing: the follower ends decisions, including those from before there were lanes."""
 
     def _publish(self, hosted: HostedPolicy, journal: LaneJournal) -> None:
-        """Publish the belief of a policy, if it has changed and it is time."""
+        """Publish the belief of a policy if it has changed and is due."""
         learner, settings, now = self._learner, self._learner.settings, time.monotonic()
         if hosted.id not in self._version:
             self._version[hosted.id] = journal.versions().get(hosted.id, 0)
         if hosted.head.position == self._version[hosted.id]:
             return
         learned = hosted.head.rewards + hosted.head.defaults
-        # The first beliefs of a policy are worth more than later ones: a tenth more rewards do not wait.
+        # The first beliefs of a policy matter more than later ones: a tenth more rewards is enough to publish.
         enough = min(settings.publish_rewards, max(1.0, _GROWTH * learned))
         soon = learned - self._rewards.get(hosted.id, 0) >= enough
         if self._version[hosted.id] and now < self._earliest.get((hosted.id, soon), 0.0):
@@ -201,7 +201,7 @@ class Following(Maintenance):
 def _publish(batch: Batch, hosted: HostedPolicy, database: Database) -> None:
     assert isinstance(batch, LearnerBatch)
     try:
-        hosted.settle()
+        hosted.follow_subspace()
         content = files.to_bytes(hosted.policy)
     except Exception as error:
         raise PolicyError((), internal()) from error

@@ -1,4 +1,4 @@
-"""Where the service keeps everything: SQLite in a folder, or PostgreSQL."""
+"""The service's storage: SQLite in a folder, or PostgreSQL."""
 
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage.base import Connection, Database

@@ -1,4 +1,4 @@
-"""What a database must do for the service: connect, run statements, hold the one writer's lock, keep snapshots."""
+"""The interface of a database: connect, run statements, hold the writer's lock, keep snapshots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.serve.storage.table import Row
 
 
 class Connection(ABC):
-    """One connection, used by one thread at a time. Every failure of the database is a `StorageError`."""
+    """A connection, used by one thread at a time. Every failure of the database raises a `StorageError`."""
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -21,7 +21,7 @@ class Connection(ABC):
 
     @abstractmethod
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run one statement for many rows of values."""
+        """Run one statement for each row of values."""
 
     @abstractmethod
     def columns(self, table: str) -> set[str]:
@@ -29,7 +29,7 @@ class Connection(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """End the open transaction, if any, as if it had never begun; never raises."""
+        """Roll back the open transaction, if any; never raises."""
 
     @abstractmethod
     def close(self) -> None:
@@ -37,7 +37,7 @@ class Connection(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a block as one transaction that is on disk when the block has ended, or not at all."""
+        """Run a block as one transaction, which is on disk in full when the block has ended, or not at all."""
         self.execute("BEGIN")
         try:
             yield
@@ -48,11 +48,11 @@ class Connection(ABC):
 
 
 class Database(ABC):
-    """Where the service keeps everything."""
+    """The place where the service stores everything."""
 
     @property
     def exists(self) -> bool:
-        """Whether there is a database already; one on a server always is."""
+        """Whether the database already exists; one on a server always does."""
         return True
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Database(ABC):
 
     @abstractmethod
     def claim(self, connection: Connection) -> None:
-        """Become the one server that writes, with this connection; raise `InUseError` if there is another."""
+        """Become the only server that writes, with this connection; raise `InUseError` if there is another."""
 
     @abstractmethod
     def release(self) -> None:
@@ -73,11 +73,11 @@ class Database(ABC):
 
     @abstractmethod
     def lane_is_over(self, connection: Connection, lane: int) -> bool:
-        """Return whether nobody holds a lane any more, so that nothing can be added to it."""
+        """Return whether no process holds a lane any longer, so that nothing can be added to it."""
 
     @abstractmethod
     def lock_administration(self, connection: Connection) -> bool:
-        """Let no other process change policies and catalogues until it is unlocked; False if another does."""
+        """Lock policies and catalogues against changes by other processes; return False if another holds the lock."""
 
     @abstractmethod
     def unlock_administration(self, connection: Connection) -> None:
@@ -85,65 +85,65 @@ class Database(ABC):
 
     @abstractmethod
     def lock_rewards(self, connection: Connection, policy: int) -> None:
-        """Let no other process write rewards of a policy until the open transaction has ended."""
+        """Keep other processes from writing rewards of a policy until the open transaction ends."""
 
     def store_belief(self, policy: int, version: int, content: bytes) -> bytes:
-        """Keep the belief of a policy outside of its row, where that is better; return what the row is to hold."""
+        """Store a policy's belief outside of its row, if that is better; return what the row should hold."""
         return content
 
     def stored_belief(self, policy: int, version: int, content: bytes) -> bytes:
-        """Return the belief of a policy, given what its row holds."""
+        """Return a policy's belief, given what its row holds."""
         return content
 
-    def drop_beliefs(self, policy: int) -> None:  # noqa: B027 - most databases keep them in their rows
-        """Delete the beliefs of a policy that are kept outside of their rows."""
+    def drop_beliefs(self, policy: int) -> None:  # noqa: B027 - most databases store them in rows
+        """Delete a policy's beliefs that are stored outside of their rows."""
 
-    def restart_log(self, connection: Connection) -> None:  # noqa: B027 - most databases do so by themselves
-        """Keep a log of writes small that several processes write to; outside of any transaction."""
+    def restart_log(self, connection: Connection) -> None:  # noqa: B027 - most databases do so on their own
+        """Keep a write-ahead log shared by several processes small; called outside of any transaction."""
 
     @abstractmethod
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
-        """Keep the snapshot of a policy, whole or not at all, and the one before it; may run in any thread."""
+        """Store a snapshot of a policy, atomically, and keep the one before it; may run in any thread."""
 
     @abstractmethod
     def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the position and content of the snapshots of a policy, newest first."""
+        """Yield the position and content of a policy's snapshots, newest first."""
 
     @abstractmethod
     def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
-        """Delete the snapshots of a policy after a position."""
+        """Delete a policy's snapshots after a position."""
 
-    def checkpoint(self) -> None:  # noqa: B027 - most databases do so by themselves
-        """Keep the database small and quick; may run in any thread, now and then."""
+    def checkpoint(self) -> None:  # noqa: B027 - most databases do so on their own
+        """Keep the database small and fast; called now and then, from any thread."""
 
     def finish_checkpoint(self, connection: Connection) -> bool:
-        """Do the rest of a checkpoint between two transactions of the writer; return whether any was left."""
+        """Finish a checkpoint between two transactions of the writer; return whether there was anything left to do."""
         return False
 
     def shrink(self, connection: Connection) -> bool:
-        """Give some of the room that deleted rows have left back; return whether there is more. May do nothing."""
+        """Return some of the space of deleted rows to the system; return whether there is more. May do nothing."""
         return False
 
 
-def prepare(connection: Connection, words: Mapping[type, str]) -> None:
-    """Create missing tables and columns, and refuse tables of a later version."""
+def prepare(connection: Connection, sql_types: Mapping[type, str]) -> None:
+    """Create missing tables and columns; refuse tables of a later version."""
     with connection.transaction():
-        # Alone at first: of a database of a later version nothing is changed.
-        connection.execute(META.create(words))
+        # First on its own, so that a database of a later version is not changed.
+        connection.execute(META.create(sql_types))
         connection.execute("INSERT INTO meta VALUES ('version', ?) ON CONFLICT DO NOTHING", (str(VERSION),))
-        found = int(connection.execute("SELECT value FROM meta WHERE name = 'version'")[0][0])
-        if found > VERSION:
+        version = int(connection.execute("SELECT value FROM meta WHERE name = 'version'")[0][0])
+        if version > VERSION:
             raise ValueError(
-                f"the database has version {found}; this eigenbandits reads up to version {VERSION}. Use the version "
-                "of eigenbandits that wrote it, or a later one; a database is never changed back."
+                f"the database has version {version}; this eigenbandits reads up to version {VERSION}. Use the version "
+                "of eigenbandits that wrote it, or a later one; databases cannot be downgraded."
             )
         for table in TABLES:
-            connection.execute(table.create(words))
+            connection.execute(table.create(sql_types))
             present = connection.columns(table.name)
             for name in table.columns:
                 if name not in present:
-                    connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.added(name, words)}")
+                    connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {table.added(name, sql_types)}")
         connection.execute(INDEX)
         connection.execute(lanes.INDEX)
-        if found < VERSION:
+        if version < VERSION:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (str(VERSION),))

@@ -1,4 +1,4 @@
-"""The statements of the service: rows written to the tables and read back."""
+"""The service's SQL statements: rows written to the tables and read back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eigenbandits.serve.storage.table import Row, Table
 R = TypeVar("R")
 # Values in one IN list, and rows read at a time.
 _AT_ONCE = 500
-# Seconds that one row of the history covers.
+# Seconds covered by one row of the history.
 BUCKET = 10
 _HEAD = [one.name for one in fields(schema.Head)]
 _head_values = attrgetter(*_HEAD, "id")
@@ -23,25 +23,25 @@ _NEXT = "WHERE d.policy = ? AND d.number > ? ORDER BY d.number LIMIT ?"
 
 
 class Journal:
-    """The tables, through one connection."""
+    """The tables, accessed through one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def new_id(self) -> int:
-        """Return a number that no policy or catalogue has had, not even one that was deleted."""
+        """Return a number that no policy or catalogue has ever had, including deleted ones."""
         self.connection.execute("INSERT INTO meta VALUES ('last_id', '0') ON CONFLICT DO NOTHING")
         last = int(self.connection.execute("SELECT value FROM meta WHERE name = 'last_id'")[0][0])
         self.connection.execute("UPDATE meta SET value = ? WHERE name = 'last_id'", (str(last + 1),))
         return last + 1
 
     def try_writing(self) -> None:
-        """Write as much as a batch and delete it again; fails where there is no room for it."""
+        """Write as much as a batch might and delete it again; fails if there is no space."""
         self.connection.execute("INSERT INTO meta VALUES ('trial', ?) ON CONFLICT DO NOTHING", ("x" * 2**18,))
         self.connection.execute("DELETE FROM meta WHERE name = 'trial'")
 
     def add(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Insert rows into a table; one whose key exists fails the transaction."""
+        """Insert rows into a table; an existing key fails the transaction."""
         self.connection.many(table.insert, [table.values(row) for row in rows])
 
     # Policies
@@ -61,7 +61,7 @@ class Journal:
         self.add_garbage("policy", id_)
 
     def move_heads(self, heads: Sequence[schema.PolicyRow]) -> None:
-        """Write the heads of some policies' logs."""
+        """Write the heads of these policies' logs."""
         columns = ", ".join(f"{name} = ?" for name in _HEAD)
         self.connection.many(f"UPDATE policies SET {columns} WHERE id = ?", [_head_values(head) for head in heads])
 
@@ -70,22 +70,22 @@ class Journal:
         self.connection.execute("UPDATE policies SET pruned_through = ? WHERE id = ?", (through, policy))
 
     def drop_log(self, policy: int, numbers: Sequence[int], through: int) -> None:
-        """Delete the events of a policy up to a position, and the decisions that ended in them."""
+        """Delete a policy's events up to a position, and the decisions that ended in them."""
         for table in (schema.DECISIONS, schema.REWARDS, schema.PARTS):
             sql = f"DELETE FROM {table.name} WHERE policy = ? AND number = ?"
             self.connection.many(sql, [(policy, number) for number in numbers])
         self.connection.execute("DELETE FROM events WHERE policy = ? AND position <= ?", (policy, through))
         self.connection.execute("UPDATE policies SET dropped_through = ? WHERE id = ?", (through, policy))
 
-    # Garbage: rows of policies and catalogues that do not exist any more, or not yet. Ids are never used again, so
-    # nobody sees them, and they can be deleted some at a time.
+    # Garbage: rows of policies and catalogues that no longer exist, or do not exist yet. Ids are never reused, so
+    # nothing sees these rows, and they can be deleted a batch at a time.
 
     def add_garbage(self, kind: str, id_: int) -> None:
-        """Note that the rows of a policy or a catalogue are to be deleted."""
+        """Mark the rows of a policy or a catalogue for deletion."""
         self.connection.execute("INSERT INTO meta VALUES (?, '') ON CONFLICT DO NOTHING", (f"garbage {kind} {id_}",))
 
     def keep_garbage(self, kind: str, id_: int) -> None:
-        """Note that these rows are not to be deleted after all."""
+        """Unmark these rows, which are not to be deleted after all."""
         self.connection.execute("DELETE FROM meta WHERE name = ?", (f"garbage {kind} {id_}",))
 
     def garbage(self) -> list[tuple[str, int]]:
@@ -106,11 +106,11 @@ class Journal:
         return False
 
     def note_merge(self, policy: int, request: str, digest: str) -> str | None:
-        """Note what a policy was merged with under a request id; return what was noted before, if anything was."""
+        """Record what a policy was merged with under a request id; return the earlier record if there is one."""
         name = f"merge {policy} {request}"
-        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
-        if found:
-            return str(found[0][0])
+        rows = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
+        if rows:
+            return str(rows[0][0])
         self.add(schema.META, [schema.MetaRow(name, digest)])
         return None
 
@@ -124,49 +124,49 @@ class Journal:
             after = rows[-1].position
 
     def decisions(self, policy: int, first: int, count: int) -> list[schema.DecisionRow]:
-        """Return consecutive decisions."""
+        """Return `count` consecutive decisions."""
         sql = "WHERE policy = ? AND number >= ? AND number < ? ORDER BY number"
         return self._rows(schema.DECISIONS, sql, (policy, first, first + count))
 
     def decisions_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.DecisionRow]:
-        """Return some decisions by their number."""
+        """Return these decisions by number."""
         return {row.round: row for row in self._rows_in(schema.DECISIONS, policy, "number", numbers)}
 
     def heads_of(self, policy: int, numbers: Sequence[int], size: int) -> dict[int, bytes]:
-        """Return the first bytes of the contents of some decisions, by their number."""
-        found: dict[int, bytes] = {}
+        """Return the first bytes of these decisions' contents, by number."""
+        heads: dict[int, bytes] = {}
         for part, marks in in_lists(numbers):
             sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number IN ({marks})"
-            found |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
-        return found
+            heads |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
+        return heads
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
-        """Return epoch and arm of some decisions, by their number."""
-        found: dict[int, tuple[int | None, int | None]] = {}
+        """Return the epoch and arm of these decisions, by number."""
+        origins: dict[int, tuple[int | None, int | None]] = {}
         for part, marks in in_lists(numbers):
             sql = f"SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number IN ({marks})"
-            found |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
-        return found
+            origins |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
+        return origins
 
     def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
-        """Return the decisions made for some request ids, by these ids."""
+        """Return the decisions made for these request ids, by request id."""
         return {row.request: row for row in self._rows_in(schema.DECISIONS, policy, "request", requests)}
 
     def replace_contents(self, policy: int, contents: Mapping[int, bytes]) -> None:
-        """Replace the contents of some decisions, by their number, with smaller ones."""
+        """Replace the contents of these decisions, by number, with smaller ones."""
         sql = "UPDATE decisions SET content = ? WHERE policy = ? AND number = ?"
         self.connection.many(sql, [(content, policy, number) for number, content in contents.items()])
 
     def rewards_of(self, policy: int, numbers: Sequence[int]) -> dict[int, schema.RewardRow]:
-        """Return the rewards of those decisions among some that have one."""
+        """Return the rewards of those of these decisions that have one, by number."""
         return {row.number: row for row in self._rows_in(schema.REWARDS, policy, "number", numbers)}
 
     def parts_of(self, policy: int, numbers: Sequence[int]) -> dict[int, dict[str, schema.PartRow]]:
-        """Return the rewards of some decisions that wait for the end of their time to live, by number and part."""
-        found: dict[int, dict[str, schema.PartRow]] = {}
+        """Return the recorded rewards of decisions that wait for the end of their time to live, by number and part."""
+        parts: dict[int, dict[str, schema.PartRow]] = {}
         for row in self._rows_in(schema.PARTS, policy, "number", numbers):
-            found.setdefault(row.number, {})[row.part] = row
-        return found
+            parts.setdefault(row.number, {})[row.part] = row
+        return parts
 
     def put_parts(self, rows: Sequence[schema.PartRow]) -> None:
         """Add parts of rewards, or replace them."""
@@ -174,17 +174,17 @@ class Journal:
         sql += "reward = excluded.reward, rewarded_at = excluded.rewarded_at"
         self.connection.many(sql, [schema.PARTS.values(row) for row in rows])
 
-    def drop_parts(self, settled: Sequence[tuple[int, int]]) -> None:
+    def drop_parts(self, ended: Sequence[tuple[int, int]]) -> None:
         """Delete the parts of rewards that have been learned, by policy and number."""
-        self.connection.many("DELETE FROM parts WHERE policy = ? AND number = ?", settled)
+        self.connection.many("DELETE FROM parts WHERE policy = ? AND number = ?", ended)
 
     def next_open(self, policy: int, after: int, limit: int) -> list[Row]:
-        """Return number, time and kind of reward (None without one) of the decisions that follow a number."""
+        """Return number, time and kind of reward (None if there is none) of the decisions after a number."""
         sql = f"SELECT d.number, d.decided_at, r.kind FROM decisions d {_WITH_REWARD} {_NEXT}"
         return self.connection.execute(sql, (policy, after, limit))
 
     def exported(self, policy: int, after: int, limit: int) -> list[tuple[schema.DecisionRow, schema.RewardRow | None]]:
-        """Return the decisions that follow a number, each with its reward."""
+        """Return the decisions after a number, each with its reward."""
         columns = [f"d.{name}" for name in schema.DECISIONS.columns] + [f"r.{name}" for name in schema.REWARDS.columns]
         sql = f"SELECT {', '.join(columns)} FROM decisions d {_WITH_REWARD} {_NEXT}"
         size = len(schema.DECISIONS.columns)
@@ -196,18 +196,18 @@ class Journal:
     # The history
 
     def add_to(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Add to the counts of a table: those of the history, or of the arms."""
+        """Add to the counts in a table: those of the history or of the arms."""
         counted = [name for name in table.columns if name not in table.key.split(", ")]
         sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in counted)
         sql = f"{table.insert} ON CONFLICT ({table.key}) DO UPDATE SET {sums}"
         self.connection.many(sql, [table.values(row) for row in rows])
 
     def arms(self, policy: int) -> dict[int, schema.ArmRow]:
-        """Return the rewards of the arms of a policy."""
+        """Return the reward counts of a policy's arms."""
         return {row.arm: row for row in self._rows(schema.ARMS, "WHERE policy = ?", (policy,))}
 
     def history(self, policy: int, since: float, until: float) -> list[schema.HistoryRow]:
-        """Return the history from one time to another, oldest first."""
+        """Return the history between two times, oldest first."""
         sql = "WHERE policy = ? AND start >= ? AND start <= ? ORDER BY start"
         return self._rows(schema.HISTORY, sql, (policy, int(since), int(until)))
 
@@ -227,26 +227,26 @@ class Journal:
         self.add_garbage("catalogue", id_)
 
     def items(self, catalogue: int, after: int = -1) -> Iterator[schema.ItemRow]:
-        """Yield the items of a catalogue after a slot, in the order of their slots."""
+        """Yield the items of a catalogue after a slot, ordered by slot."""
         sql, slot = "WHERE catalogue = ? AND slot > ? ORDER BY slot LIMIT ?", after
         while rows := self._rows(schema.ITEMS, sql, (catalogue, slot, _AT_ONCE)):
             yield from rows
             slot = rows[-1].slot
 
     def drop_unfinished_items(self) -> None:
-        """Undo uploads that were cut off: what they did is of a version that their catalogue never reached."""
+        """Undo interrupted uploads, whose changes belong to a version that their catalogue never reached."""
         for row in self.catalogues():
             known = row.id, row.version
             self.connection.execute("DELETE FROM items WHERE catalogue = ? AND added > ?", known)
             self.connection.execute("UPDATE items SET removed = NULL WHERE catalogue = ? AND removed > ?", known)
 
     def removed_items(self, catalogue: int, after: int, through: int) -> list[Row]:
-        """Return the slots that were emptied after a version, up to another, each with the version in which it was."""
+        """Return the slots emptied after a version and up to another, each with the version in which it was emptied."""
         sql = "SELECT slot, removed FROM items WHERE catalogue = ? AND removed > ? AND removed <= ?"
         return self.connection.execute(sql, (catalogue, after, through))
 
     def remove_items(self, catalogue: int, version: int, slots: Sequence[int]) -> None:
-        """Mark slots as empty from a version on, which counts once the catalogue has moved there."""
+        """Mark slots as empty from a version on, effective once the catalogue has moved to that version."""
         sql = "UPDATE items SET removed = ? WHERE catalogue = ? AND slot = ?"
         self.connection.many(sql, [(version, catalogue, slot) for slot in slots])
 
@@ -261,7 +261,7 @@ class Journal:
         return self._rows(schema.KEYS, "ORDER BY created_at, id")
 
     def revoke_key(self, id_: str, now: float) -> bool:
-        """Revoke a key; return whether there was a valid one."""
+        """Revoke a key; return whether it was valid."""
         known = self._rows(schema.KEYS, "WHERE id = ? AND revoked_at IS NULL", (id_,))
         self.connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now, id_))
         return bool(known)
@@ -271,15 +271,15 @@ class Journal:
     def _rows(self, table: Table[R], sql: str, values: Sequence[Any] = ()) -> list[R]:
         return [table.read(row) for row in self.connection.execute(f"{table.select} {sql}", values)]
 
-    def _rows_in(self, table: Table[R], policy: int, column: str, wanted: Sequence[Any]) -> list[R]:
-        found: list[R] = []
-        for part, marks in in_lists(wanted):
-            found += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
-        return found
+    def _rows_in(self, table: Table[R], policy: int, column: str, keys: Sequence[Any]) -> list[R]:
+        rows: list[R] = []
+        for part, marks in in_lists(keys):
+            rows += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
+        return rows
 
 
-def in_lists(wanted: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
-    """Yield the values of one IN list after the other, each with its placeholders."""
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+def in_lists(values: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
+    """Yield the values in chunks for one IN list each, with the placeholders."""
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
         yield part, ", ".join("?" * len(part))

@@ -1,4 +1,4 @@
-"""The statements of deciders and their learner: lanes, tails, cursors, and beliefs that were published."""
+"""The SQL statements of deciders and their learner: lanes, tails, cursors, and published beliefs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIM, _SCORED = "dim-", "scored-"
 
 @dataclass(slots=True)
 class Arrival:
-    """How a decision ended, as it arrived in a lane, with what learning needs to know of the decision."""
+    """How a decision ended, in the order of arrival in a lane, with what learning needs to know about the decision."""
 
     number: int
     reward: float | None
@@ -28,12 +28,12 @@ class Arrival:
 
 
 class Lane:
-    """The lane of a connection: assigns its numbers in order.
+    """A connection's lane, which assigns its numbers in order.
 
     Parameters
     ----------
     lane
-        Its number.
+        The lane's number.
     """
 
     def __init__(self, lane: int) -> None:
@@ -43,13 +43,13 @@ class Lane:
     def next(self) -> int:
         """Return the next number."""
         if self._last >= lanes.last_of(self.lane):
-            raise StorageError("a lane is full; a new connection opens another")
+            raise StorageError("the lane is full; a new connection opens another one")
         self._last += 1
         return self._last
 
 
 class LaneJournal(Journal):
-    """A journal that knows of lanes."""
+    """A journal with lanes."""
 
     # Lanes
 
@@ -63,21 +63,21 @@ class LaneJournal(Journal):
         Parameters
         ----------
         first
-            Whether this may be the first lane of the database, as that of a learner may be.
+            Whether this may be the first lane of the database, as a learner's may be.
         """
         with self.connection.transaction():
             if first:
                 self.connection.execute("INSERT INTO meta VALUES (?, '0') ON CONFLICT DO NOTHING", (lanes.LAST_LANE,))
-            # First the update, which makes others wait that open a lane at the same time.
+            # The update comes first, so that others that open a lane at the same time wait.
             sql = "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = ?"
             self.connection.execute(sql, (lanes.LAST_LANE,))
-            found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (lanes.LAST_LANE,))
-            if not found:
+            rows = self.connection.execute("SELECT value FROM meta WHERE name = ?", (lanes.LAST_LANE,))
+            if not rows:
                 raise StorageError("no learner has opened this database yet; start one with `eigenbandits learner`")
-            lane = int(found[0][0])
+            lane = int(rows[0][0])
             if lane >= lanes.MOST_LANES:
                 raise StorageError("there is no room for another lane; move to a new database")
-            # Before the lane can be seen: to the learner a lane that nobody holds is over.
+            # Before the lane becomes visible: the learner treats a lane that no process holds as ended.
             database.hold_lane(self.connection, lane)
             self.add(lanes.LANES, [LaneRow(lane, owner, now)])
         return Lane(lane)
@@ -87,7 +87,7 @@ class LaneJournal(Journal):
         return self._rows(lanes.LANES, "ORDER BY lane")
 
     def drop_lane(self, lane: int) -> None:
-        """Drop a lane that is over and has been followed to its end; the cursors stay, for times to live."""
+        """Drop a lane that has ended and been followed completely; its cursors stay, since they track times to live."""
         self.connection.execute("DELETE FROM tails WHERE lane = ?", (lane,))
         self.connection.execute("DELETE FROM lanes WHERE lane = ?", (lane,))
 
@@ -113,7 +113,7 @@ class LaneJournal(Journal):
     # What deciders write
 
     def add_decisions(self, rows: Sequence[schema.DecisionRow]) -> None:
-        """Insert decisions, but for those whose request id has a decision already."""
+        """Insert decisions, except those whose request id already has a decision."""
         self.connection.many(
             f"{schema.DECISIONS.insert} ON CONFLICT DO NOTHING", [schema.DECISIONS.values(row) for row in rows]
         )
@@ -124,17 +124,17 @@ class LaneJournal(Journal):
         self.connection.many(sql, [(policy, number) for number in numbers])
 
     def add_rewards(self, rows: Sequence[schema.RewardRow]) -> None:
-        """Insert rewards, but for those whose decision has ended already."""
+        """Insert rewards, except those whose decision has already ended."""
         values = [schema.REWARDS.values(row) for row in rows]
         self.connection.many(f"{schema.REWARDS.insert} ON CONFLICT DO NOTHING", values)
 
     def numbers_for(self, policy: int, requests: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of the decisions that were made for some request ids."""
-        found: dict[str, int] = {}
+        """Return the numbers of the decisions made for these request ids."""
+        numbers: dict[str, int] = {}
         for part, marks in in_lists(requests):
             sql = f"SELECT request, number FROM decisions WHERE policy = ? AND request IN ({marks})"
-            found |= dict(self.connection.execute(sql, (policy, *part)))
-        return found
+            numbers |= dict(self.connection.execute(sql, (policy, *part)))
+        return numbers
 
     # What the learner reads
 
@@ -144,25 +144,25 @@ class LaneJournal(Journal):
         return [row[0] for row in self.connection.execute(sql, (policy, after, through, limit))]
 
     def last_number(self, policy: int) -> int:
-        """Return the last number of a policy's decisions that have no lane."""
+        """Return the last number of a policy's decisions without a lane."""
         sql = "SELECT COALESCE(MAX(number), 0) FROM decisions WHERE policy = ? AND number <= ?"
         return int(self.connection.execute(sql, (policy, lanes.last_of(0)))[0][0])
 
     def arrivals(self, policy: int, after: int, through: int) -> list[Arrival]:
-        """Return how decisions ended, in the order in which that arrived in a lane."""
+        """Return how decisions ended, in the order of arrival in a lane."""
         sql = (
             "SELECT r.number, r.reward, r.kind, d.chosen, d.content, d.arm FROM rewards r "
             "JOIN decisions d ON d.policy = r.policy AND d.number = r.number "
             "WHERE r.policy = ? AND r.arrival > ? AND r.arrival <= ? ORDER BY r.arrival"
         )
-        found = self.connection.execute(sql, (policy, after, through))
+        rows = self.connection.execute(sql, (policy, after, through))
         return [
             Arrival(number, reward, kind, index, bytes(content), arm)
-            for number, reward, kind, index, content, arm in found
+            for number, reward, kind, index, content, arm in rows
         ]
 
     def open_between(self, policy: int, after: int, through: int, limit: int) -> list[Row]:
-        """Return number, time and kind of reward (None without one) of decisions after a number and up to another."""
+        """Return number, time and kind of reward (None if none) of the decisions after a number and up to another."""
         sql = (
             "SELECT d.number, d.decided_at, r.kind FROM decisions d "
             "LEFT JOIN rewards r ON r.policy = d.policy AND r.number = d.number "
@@ -173,51 +173,51 @@ class LaneJournal(Journal):
     # Beliefs
 
     def publish(self, row: BeliefRow) -> None:
-        """Replace the belief that deciders choose by."""
+        """Replace the belief by which deciders choose."""
         self.add(lanes.BELIEFS, [row])
         self.connection.execute("DELETE FROM beliefs WHERE policy = ? AND version < ?", (row.policy, row.version))
 
     def versions(self) -> dict[int, int]:
-        """Return the version of the belief of each policy that has been published."""
+        """Return the version of each policy's published belief."""
         return dict(self.connection.execute("SELECT policy, MAX(version) FROM beliefs GROUP BY policy"))
 
     def belief(self, policy: int) -> BeliefRow | None:
-        """Return the belief of a policy, if one has been published."""
-        found = self._rows(lanes.BELIEFS, "WHERE policy = ? ORDER BY version DESC LIMIT 1", (policy,))
-        return found[0] if found else None
+        """Return a policy's belief, if one has been published."""
+        rows = self._rows(lanes.BELIEFS, "WHERE policy = ? ORDER BY version DESC LIMIT 1", (policy,))
+        return rows[0] if rows else None
 
     def note_caught_up(self, now: float) -> None:
-        """Write that the learner has followed everything that there was at a time."""
+        """Record that the learner has followed everything that existed at a time."""
         sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         self.connection.execute(sql, (lanes.CAUGHT_UP, repr(now)))
 
     def caught_up(self) -> float | None:
-        """Return when the learner had last followed everything."""
-        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (lanes.CAUGHT_UP,))
-        return float(found[0][0]) if found else None
+        """Return the last time at which the learner had followed everything."""
+        rows = self.connection.execute("SELECT value FROM meta WHERE name = ?", (lanes.CAUGHT_UP,))
+        return float(rows[0][0]) if rows else None
 
-    # What the first decision of a policy settles: the length of its vectors, and whether there are scores
+    # What the first decision of a policy fixes: the length of its vectors, and whether there are scores
 
-    def settle_dim(self, policy: int, dim: int) -> int:
-        """Return the length of a policy's vectors, which is this one unless another decider has settled it."""
-        return self._settle(f"{_DIM}{policy}", dim)
+    def fix_dim(self, policy: int, dim: int) -> int:
+        """Return the length of a policy's vectors, which is this one unless another decider has fixed it."""
+        return self._fix(f"{_DIM}{policy}", dim)
 
-    def settle_scored(self, policy: int, scored: bool) -> bool:
-        """Return whether a policy's decisions have scores, which is this unless another decider has settled it."""
-        return bool(self._settle(f"{_SCORED}{policy}", int(scored)))
+    def fix_scored(self, policy: int, scored: bool) -> bool:
+        """Return whether a policy's decisions have scores, which is this value unless another decider has fixed it."""
+        return bool(self._fix(f"{_SCORED}{policy}", int(scored)))
 
-    def _settle(self, name: str, value: int) -> int:
+    def _fix(self, name: str, value: int) -> int:
         self.connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, str(value)))
         return int(self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,))[0][0])
 
     def dims(self) -> dict[int, int]:
-        """Return the lengths that have been settled, by policy."""
-        return self._settled(_DIM)
+        """Return the vector lengths that have been fixed, by policy."""
+        return self._fixed(_DIM)
 
     def scored(self) -> dict[int, bool]:
-        """Return of which policies it has been settled whether their decisions have scores."""
-        return {policy: bool(value) for policy, value in self._settled(_SCORED).items()}
+        """Return whether decisions have scores, for the policies for which this has been fixed."""
+        return {policy: bool(value) for policy, value in self._fixed(_SCORED).items()}
 
-    def _settled(self, prefix: str) -> dict[int, int]:
+    def _fixed(self, prefix: str) -> dict[int, int]:
         rows = self.connection.execute("SELECT name, value FROM meta WHERE name LIKE ?", (f"{prefix}%",))
         return {int(name.removeprefix(prefix)): int(value) for name, value in rows}

@@ -1,7 +1,7 @@
-"""Lanes: what several deciders write at once, as rows that a learner can follow without missing any.
+"""Lanes: rows written by several deciders at once, numbered so that a learner can follow them without missing any.
 
-A lane belongs to one connection of one process, and a connection commits one transaction after the other. So whoever
-sees a row of a lane sees all rows of that lane before it, which no sequence shared by several connections can promise.
+A lane belongs to one connection of one process, and a connection commits one transaction at a time. So whoever sees a
+row of a lane sees all earlier rows of the lane, which no sequence shared by several connections can guarantee.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 
 from eigenbandits.serve.storage.table import Table
 
-# Bits of a number within a lane; the bits above are the lane's own number, and 0 stands for decisions that a
-# single-process service has made.
+# The number of bits of a number within its lane; the bits above are the lane's own number, where 0 stands for decisions
+# made by a single-process service.
 BITS = 40
-# As many as numbers of 18 digits have room for, which is what an id may have. Each start of a process opens one, and
-# so does each reconnection.
+# As many as fit into numbers of 18 digits, the limit for ids. Each start of a process opens a lane, and so does each
+# reconnection.
 MOST_LANES = 10**18 >> BITS
-# The name of the fact that counts the lanes; a database that has it is served by deciders and a learner.
+# The name of the meta row that counts the lanes; a database that has it is served by deciders and a learner.
 LAST_LANE = "last_lane"
-# The name of the fact that says when the learner had last caught up.
+# The name of the meta row with the time at which the learner had last caught up.
 CAUGHT_UP = "caught_up"
 
 
 def first_of(lane: int) -> int:
-    """Return the number before the first one of a lane."""
+    """Return the number before the first number of a lane."""
     return lane << BITS
 
 
@@ -40,7 +40,7 @@ def lane_of(number: int) -> int:
 
 @dataclass(slots=True)
 class LaneRow:
-    """A lane that may still be written to, and by whom."""
+    """A lane that may still be written to, and its owner."""
 
     lane: int
     owner: str
@@ -49,7 +49,7 @@ class LaneRow:
 
 @dataclass(slots=True)
 class TailRow:
-    """The last number of a policy in a lane; written in the same transaction as the rows up to it."""
+    """The last number of a policy in a lane, written in the same transaction as the rows up to it."""
 
     policy: int
     lane: int
@@ -68,7 +68,7 @@ class CursorRow:
 
 @dataclass(slots=True)
 class BeliefRow:
-    """The belief of a policy that deciders choose by: a policy's file, as of a position of its log."""
+    """The belief by which deciders choose for a policy: the policy's file, as of a position of its log."""
 
     policy: int
     version: int

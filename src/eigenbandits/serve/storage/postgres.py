@@ -1,4 +1,4 @@
-"""PostgreSQL, for those who run a database server already."""
+"""PostgreSQL, for installations that already run a database server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from eigenbandits.serve.errors import InUseError, StorageError
 from eigenbandits.serve.storage.base import Connection, Database, prepare
 from eigenbandits.serve.storage.table import Row
 
-WORDS = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT", bytes: "BYTEA"}
+SQL_TYPES = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT", bytes: "BYTEA"}
 # The number of the advisory lock: "eigenban" in ASCII.
 LOCK = int.from_bytes(b"eigenban", "big", signed=True)
-# The first number of the locks of lanes: "eban" in ASCII; the second is the lane.
+# The first key of the lanes' locks: "eban" in ASCII; the second key is the lane.
 LANES = int.from_bytes(b"eban", "big")
-# The lock of a server that was killed stays until PostgreSQL has noticed.
+# Seconds to wait for the lock of a server that was killed, which remains until PostgreSQL notices.
 PATIENCE = 15.0
 
 
@@ -28,10 +28,10 @@ class PostgresConnection(Connection):
         import psycopg
 
         self._error = psycopg.Error
-        # Defects of this package, which say nothing about the database.
+        # Bugs in this package, which say nothing about the database.
         self._mistakes = (psycopg.DataError, psycopg.ProgrammingError)
         try:
-            # Autocommit: transactions begin and end where `Connection.transaction` says.
+            # Autocommit: transactions begin and end as `Connection.transaction` determines.
             self._raw = psycopg.connect(
                 address,
                 autocommit=True,
@@ -56,7 +56,7 @@ class PostgresConnection(Connection):
             raise self._failure(error) from error
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run one statement for many rows."""
+        """Run one statement for each row."""
         try:
             with self._raw.cursor() as cursor:
                 cursor.executemany(_dialect(sql), rows)
@@ -73,7 +73,7 @@ class PostgresConnection(Connection):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a block as one transaction; its statements travel together, not each with a wait for its answer."""
+        """Run a block as one transaction; its statements are pipelined, so that none waits for an answer of its own."""
         try:
             with self._raw.pipeline(), super().transaction():
                 yield
@@ -85,19 +85,19 @@ class PostgresConnection(Connection):
             raise
 
     def rollback(self) -> None:
-        """End the open transaction."""
+        """Roll back the open transaction."""
         try:
             self._raw.rollback()
         except self._error:
             self.close()
 
     def close(self) -> None:
-        """Close."""
+        """Close the connection."""
         self._raw.close()
 
 
 def _dialect(sql: str) -> Any:
-    # All statements are written in this package; none holds text that a caller sent.
+    # All statements are written in this package; none contains text from callers.
     return sql.replace("?", "%s")
 
 
@@ -106,7 +106,7 @@ def _brief(error: Exception) -> str:
 
 
 class PostgresDatabase(Database):
-    """A database on a PostgreSQL server; snapshots are kept in it too, so any machine can take over.
+    """A database on a PostgreSQL server; it stores snapshots too, so that any machine can take over.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ class PostgresDatabase(Database):
         """Connect, and create missing tables."""
         connection = PostgresConnection(self.address)
         if not self._prepared:
-            # Of two servers that start at once, the second waits until the first has created the tables.
+            # If two servers start at once, the second waits until the first has created the tables.
             try:
                 connection.execute("SELECT pg_advisory_lock(?)", (LOCK + 1,))
-                prepare(connection, WORDS)
+                prepare(connection, SQL_TYPES)
                 connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 1,))
             except BaseException:
                 connection.close()
@@ -135,7 +135,7 @@ class PostgresDatabase(Database):
         return connection
 
     def claim(self, connection: Connection) -> None:
-        """Take the advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        """Take the advisory lock, which PostgreSQL releases when the connection ends, however it ends."""
         deadline = time.monotonic() + PATIENCE
         while not connection.execute("SELECT pg_try_advisory_lock(?)", (LOCK,))[0][0]:
             if time.monotonic() > deadline:
@@ -143,25 +143,25 @@ class PostgresDatabase(Database):
             time.sleep(0.1)
 
     def release(self) -> None:
-        """Nothing to do: the lock ends with the connection."""
+        """Do nothing: the lock ends with the connection."""
 
     def hold_lane(self, connection: Connection, lane: int) -> None:
-        """Take an advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        """Take an advisory lock, which PostgreSQL releases when the connection ends, however it ends."""
         connection.execute("SELECT pg_advisory_lock(?, ?)", (LANES, lane))
 
     def lane_is_over(self, connection: Connection, lane: int) -> bool:
-        """Try the lock; a connection that is gone can commit nothing more."""
+        """Try to take the lock; if that succeeds, its connection is gone and cannot commit anything more."""
         if not connection.execute("SELECT pg_try_advisory_lock(?, ?)", (LANES, lane))[0][0]:
             return False
         connection.execute("SELECT pg_advisory_unlock(?, ?)", (LANES, lane))
         return True
 
     def lock_administration(self, connection: Connection) -> bool:
-        """Try an advisory lock, which PostgreSQL gives back when the connection ends, however it ends."""
+        """Try to take an advisory lock, which PostgreSQL releases when the connection ends, however it ends."""
         return bool(connection.execute("SELECT pg_try_advisory_lock(?)", (LOCK + 2,))[0][0])
 
     def unlock_administration(self, connection: Connection) -> None:
-        """Give it back."""
+        """Release the lock."""
         connection.execute("SELECT pg_advisory_unlock(?)", (LOCK + 2,))
 
     def lock_rewards(self, connection: Connection, policy: int) -> None:
@@ -187,7 +187,7 @@ class PostgresDatabase(Database):
             connection.close()
 
     def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
-        """Read the rows."""
+        """Read the rows, newest first."""
         sql = "SELECT position, content FROM snapshots WHERE policy = ? ORDER BY position DESC"
         for position, content in connection.execute(sql, (policy,)):
             yield position, bytes(content)

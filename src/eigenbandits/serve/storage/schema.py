@@ -1,4 +1,4 @@
-"""The rows of the database: the log of each policy, the policies, their catalogues, and the keys."""
+"""The rows of the database: policies with their logs, catalogues, and keys."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from eigenbandits.serve.served_decision import ServedDecision
 from eigenbandits.serve.storage import lanes
 from eigenbandits.serve.storage.table import Table
 
-# The version of the tables: an older database gets what it lacks when it is opened, one of a later version is refused.
-# Version 2 added the epoch to the ids of decisions, version 3 costs; the versions before would not understand them.
+# The version of the tables: an older database is upgraded when it is opened, one of a later version is refused. Version
+# 2 added the epoch to decision ids, version 3 costs; earlier versions would not understand these.
 VERSION = 3
-# Kinds of events: a policy chose in some decision sets, learned from some rewards, gave up some decisions, took note of
-# decisions that deciders had made, was published to them, started from the state of another policy, learned from some
-# rewards and costs, or took over what its replicas had learned.
+# Kinds of events: a policy chose from decision sets, learned from rewards, gave up on decisions, recorded decisions
+# made by deciders, was published to them, started from another policy's state, learned from rewards and costs, or was
+# merged with its replicas.
 DECIDE, LEARN, EXPIRE, FOLLOW, PUBLISH, CLONE = "decide", "learn", "expire", "follow", "publish", "clone"
 PAY, MERGE = "pay", "merge"
-# Those in which decisions ended.
+# The kinds of events in which decisions end.
 ENDINGS = (LEARN, EXPIRE, PAY)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
-# Arms: decisions of a policy with a holdout, those of its baseline, and those that another system has made.
+# Arms: decisions of a policy with a holdout, those of its baseline, and those made by another system.
 POLICY, BASELINE, LOGGED = 0, 1, 2
 
 
@@ -34,22 +34,22 @@ class DecisionRow(ServedDecision):
     Attributes
     ----------
     request
-        The caller's own id of the request.
+        The caller's own request id.
     size
-        How many actions there were.
+        The number of actions.
     decided_at
         When it was made.
     content
         The decision set and everything else that learning needs; see `writer.event_codec`.
     epoch
         Which run of the service made it: a random number, new whenever a service opens the database. After a backup is
-        restored, numbers are used again; the epoch distinguishes a lost decision from the one that now has its number.
+        restored, numbers are reused; the epoch distinguishes a lost decision from the one that now has its number.
         None in rows of version 1.
     arm
-        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; 0 for the others where there is a
+        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; otherwise 0 if there is a
         holdout.
     belief
-        The version of the belief that a decider chose by; None where the newest one was used.
+        The version of the belief by which a decider chose; None if the latest state was used.
     """
 
     decision: str = field(init=False)
@@ -63,7 +63,7 @@ class DecisionRow(ServedDecision):
     belief: int | None = None
 
     def __post_init__(self) -> None:
-        """Make the id, which is not stored."""
+        """Build the id, which is not stored."""
         object.__setattr__(self, "decision", decision_id(self.policy, self.epoch, self.round))
 
     def answer(self) -> dict[str, Any]:
@@ -84,33 +84,33 @@ def decision_id(policy: int, epoch: int | None, number: int) -> str:
 
 
 def read_decision_id(text: str) -> tuple[int, int | None, int] | None:
-    """Return policy, epoch and number of an id; None for anything else.
+    """Return the policy, epoch and number in an id; None if the text is not an id.
 
     Examples
     --------
     >>> read_decision_id("3-ff-17"), read_decision_id("3-17"), read_decision_id("mine")
     ((3, 255, 17), (3, None, 17), None)
     """
-    found = _ID.fullmatch(text)
-    if found is None:
+    match = _ID.fullmatch(text)
+    if match is None:
         return None
-    epoch = found["epoch"]
-    return int(found["policy"]), None if epoch is None else int(epoch, 16), int(found["number"])
+    epoch = match["epoch"]
+    return int(match["policy"]), None if epoch is None else int(epoch, 16), int(match["number"])
 
 
 def new_epoch() -> int:
-    """Return an epoch that no other run of any service has, with certainty for all purposes."""
+    """Return an epoch that, for all practical purposes, no other run of any service has."""
     return secrets.randbits(47)
 
 
-# In ASCII: int() reads other digits, too.
+# ASCII digits only: int() accepts others, too.
 _ID = re.compile(r"(?P<policy>[0-9]{1,18})-(?:(?P<epoch>[0-9a-f]{1,12})-)?(?P<number>[0-9]{1,18})")
 _ANSWERED = tuple(one.name for one in fields(ServedDecision))
 
 
 @dataclass(slots=True)
 class EventRow:
-    """What a policy did with one batch: the events of a policy, in order, lead to its state."""
+    """What a policy did with one batch: a policy's events, in order, lead to its state."""
 
     policy: int
     position: int
@@ -120,9 +120,9 @@ class EventRow:
 
 @dataclass(slots=True)
 class RewardRow:
-    """How a decision ended; the key keeps a reward from counting twice, whatever happens above it.
+    """How a decision ended; the key keeps a reward from being counted twice, whatever the layers above do.
 
-    `arrival` is its number in the lane that it was written in, where there are lanes; `cost` what was paid, if known.
+    `arrival` is its number in the lane in which it was written, if there are lanes; `cost` is what was paid, if known.
     """
 
     policy: int
@@ -136,7 +136,7 @@ class RewardRow:
 
 @dataclass(slots=True)
 class PartRow:
-    """A part of a reward, or all of it under the name "", that waits for the end of its decision's time to live."""
+    """A part of a reward, or a whole reward named "", that waits for the end of its decision's time to live."""
 
     policy: int
     number: int
@@ -147,7 +147,7 @@ class PartRow:
 
 @dataclass(slots=True)
 class HistoryRow:
-    """What happened in some seconds, from `start` on."""
+    """What happened in a period of several seconds that begins at `start`."""
 
     policy: int
     start: int
@@ -160,7 +160,7 @@ class HistoryRow:
 
 @dataclass(slots=True)
 class ArmRow:
-    """The rewards of the decisions of an arm: count, sum, sum of squares."""
+    """The rewards of an arm's decisions: count, sum, sum of squares."""
 
     policy: int
     arm: int
@@ -171,7 +171,7 @@ class ArmRow:
 
 @dataclass
 class Head:
-    """How far a policy's log has got; it moves in the same transaction as the rows that it counts."""
+    """The head of a policy's log, which moves in the same transaction as the rows that it counts."""
 
     position: int = 0
     number: int = 0
@@ -181,7 +181,7 @@ class Head:
     expired_through: int = 0
     pruned_through: int = 0
     last_at: float = 0.0
-    # The events up to this position were deleted, with the decisions that ended in them: the service keeps neither.
+    # The events up to this position were deleted, with the decisions that ended in them; the service keeps neither.
     dropped_through: int = 0
 
     @property
@@ -225,7 +225,7 @@ class CatalogueRow:
 
 @dataclass(slots=True)
 class ItemRow:
-    """An item of a catalogue, from the version in which it was added to that in which it was removed."""
+    """An item of a catalogue, from the version in which it was added to the version in which it was removed."""
 
     catalogue: int
     slot: int
@@ -237,7 +237,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A key, as its hash; `scopes` are separated by spaces, and so are `policies`, the only ones that it is for."""
+    """A key, stored as its hash; `scopes` are separated by spaces, and so are `policies`, the only ones it may use."""
 
     id: str
     name: str
@@ -256,7 +256,7 @@ class MetaRow:
     value: str
 
 
-# The columns that version 1 began with stay in front, where new databases and old ones have them.
+# The columns of version 1 stay first, as they are in both new and old databases.
 _DECISIONS = "policy number request chosen size item propensity estimate upper decided_at content"
 META = Table("meta", MetaRow, "name")
 KEYS = Table("keys", KeyRow, "id")
@@ -278,7 +278,7 @@ TABLES: tuple[Table[Any], ...] = (
     *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
     *lanes.TABLES,
 )
-# Those whose rows belong to a policy.
+# The tables whose rows belong to a policy.
 OF_A_POLICY: tuple[Table[Any], ...] = (
     *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
     *lanes.OF_A_POLICY,

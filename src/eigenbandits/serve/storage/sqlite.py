@@ -18,7 +18,7 @@ from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Connection, Database, prepare
 from eigenbandits.serve.storage.table import Row
 
-WORDS = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
+SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
 # Bytes from which the write-ahead log is made to start over, and to which its file is truncated if it has grown larger.
 LARGE_WAL = 16 * 2**20
 # A checkpoint is repeated until it takes less than this many seconds, but at most this many times.
@@ -64,7 +64,7 @@ class SqliteConnection(Connection):
         except sqlite3.Error as error:
             raise _failure(error) from error
         finally:
-            if self._turn.mine and not self._raw.in_transaction:
+            if self._turn.taken and not self._raw.in_transaction:
                 self._turn.end()
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -108,7 +108,7 @@ class _Turn:
     """
 
     def __init__(self, path: Path) -> None:
-        self.mine = False
+        self.taken = False
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -119,10 +119,10 @@ class _Turn:
         if self._file < 0:
             raise StorageError("the connection is closed")
         until = time.monotonic() + _PATIENCE
-        while not self.mine:
+        while not self.taken:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self.mine = True
+                self.taken = True
             except BlockingIOError:
                 if time.monotonic() > until:
                     message = f"another process has been writing to the database for {_PATIENCE:g} seconds"
@@ -131,15 +131,15 @@ class _Turn:
 
     def end(self) -> None:
         """Let other connections write."""
-        if self.mine:
+        if self.taken:
             fcntl.flock(self._file, fcntl.LOCK_UN)
-            self.mine = False
+            self.taken = False
 
     def close(self) -> None:
         """Release the lock permanently and close its file."""
         if self._file >= 0:
             os.close(self._file)
-            self._file, self.mine = -1, False
+            self._file, self.taken = -1, False
 
 
 def _failure(error: sqlite3.Error) -> StorageError:
@@ -184,7 +184,7 @@ class SqliteDatabase(Database):
         connection = SqliteConnection(self.path)
         if not self._prepared:
             try:
-                prepare(connection, WORDS)
+                prepare(connection, SQL_TYPES)
                 self._let_shrink(connection)
             except BaseException:
                 connection.close()

@@ -1,4 +1,4 @@
-"""`Table`: a dataclass as a table, whose columns are its fields."""
+"""`Table`: a database table whose columns are the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Row = tuple[Any, ...]
 class Table(Generic[R]):
     """The statements of one table.
 
-    A field that is added to the row becomes a column, also in databases that exist: in their old rows it is None where
-    its type allows that, and else 0 or empty.
+    A field added to the dataclass becomes a column, in existing databases too: in their old rows it is None if its type
+    allows that, otherwise 0 or empty.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Table(Generic[R]):
     unique
         A column whose values are unique, if any.
     names
-        The columns of those fields that have another name.
+        The column names of fields whose columns are named differently.
     first
-        The first columns, where their order is not that of the fields.
+        The first columns, if their order differs from that of the fields.
 
     Examples
     --------
@@ -74,23 +74,23 @@ class Table(Generic[R]):
         self.values: Callable[[R], Row] = attrgetter(*self._attributes)
 
     def read(self, values: Sequence[Any]) -> R:
-        """Return the row of the values of all columns."""
+        """Return the row for the values of all columns."""
         return self._row(**dict(zip(self._attributes, values, strict=True)))
 
-    def create(self, words: Mapping[type, str]) -> str:
-        """Return the statement that creates the table, in the words of a database for the types of Python."""
-        parts = [self.column(name, words) for name in self.columns]
+    def create(self, sql_types: Mapping[type, str]) -> str:
+        """Return the statement that creates the table, given a database's names for Python types."""
+        parts = [self.column(name, sql_types) for name in self.columns]
         parts += [f"PRIMARY KEY ({self.key})"] + ([f"UNIQUE ({self._unique})"] if self._unique else [])
         return f"CREATE TABLE IF NOT EXISTS {self.name} ({', '.join(parts)})"
 
-    def added(self, name: str, words: Mapping[type, str]) -> str:
-        """Return the definition of a column that is added to rows that exist."""
+    def added(self, name: str, sql_types: Mapping[type, str]) -> str:
+        """Return the definition of a column that is added to existing rows."""
         empty = {int: "0", float: "0", str: "''"}.get(self._types[name])
-        return self.column(name, words) + ("" if empty is None else f" DEFAULT {empty}")
+        return self.column(name, sql_types) + ("" if empty is None else f" DEFAULT {empty}")
 
-    def column(self, name: str, words: Mapping[type, str]) -> str:
+    def column(self, name: str, sql_types: Mapping[type, str]) -> str:
         """Return the definition of one column."""
         hint = self._types[name]
         if isinstance(hint, types.UnionType):
-            return f"{name} {words[next(kind for kind in get_args(hint) if kind is not types.NoneType)]}"
-        return f"{name} {words[hint]} NOT NULL"
+            return f"{name} {sql_types[next(kind for kind in get_args(hint) if kind is not types.NoneType)]}"
+        return f"{name} {sql_types[hint]} NOT NULL"

@@ -1,1 +1,1 @@
-"""The single writer: batches of commands, group commit, recovery."""
+"""The single writer: batches of commands, group commit, and recovery."""

@@ -26,19 +26,19 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.writer import Writer
 from eigenbandits.wrappers.guarded import Guarded
 
-# Slots of a catalogue for each item that it may have: those of replaced and removed items are kept for the decisions
-# that were offered them.
+# Slots per item that a catalogue may have: the slots of replaced and removed items are kept for decisions that were
+# offered them.
 _SLOTS_PER_ITEM = 4
-# Items that are written in one transaction.
+# Items written in one transaction.
 _ITEMS_AT_ONCE = 500
-# What a task does to memory once its transaction is on disk; returns the result of the task.
+# A function that applies a task's effects to memory once its transaction is on disk, and returns the task's result.
 Publish = Callable[[], Any]
-# A task that is carried out in several transactions.
+# A task that takes several transactions.
 Steps = Generator[None, None, Publish]
 
 
 class Administration:
-    """The tasks; each method runs in the writer's thread, inside a transaction."""
+    """The administrative tasks; each method runs in the writer's thread, inside a transaction."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -48,9 +48,9 @@ class Administration:
     # Policies
 
     def create_policy(self, journal: Journal, name: str, spec: PolicySpec, state: bytes | None = None) -> Publish:
-        """Add a policy, with the state that it starts from if it has one; the result is its summary, and if it is new.
+        """Add a policy, with an initial state if one is given; the result is its summary and whether it is new.
 
-        A clone without such a state starts from that of the other policy.
+        A clone without an initial state starts from the state of the other policy.
         """
         registry = self._registry
         if registry.has_policy(name):
@@ -83,7 +83,7 @@ class Administration:
         return publish
 
     def edit_policy(self, journal: Journal, name: str, changes: Mapping[str, Any]) -> Publish:
-        """Change settings that the state of a policy does not depend on; the result is its summary."""
+        """Change settings that the policy's state does not depend on; the result is its summary."""
         hosted = self._registry.policy(name)
         spec = dataclasses.replace(hosted.spec, **changes)
         spec.check()
@@ -91,13 +91,13 @@ class Administration:
 
         def publish() -> dict[str, Any]:
             hosted.spec, hosted.head.spec = spec, spec.to_text()
-            self._writer.look_again(hosted.id)
+            self._writer.recheck_expiry(hosted.id)
             return hosted.summary()
 
         return publish
 
     def merge_policy(self, journal: Journal, name: str, content: bytes, request: str) -> Publish:
-        """Add to a policy what its replicas have learned, once for each request id; the result says if it is new."""
+        """Add what a policy's replicas have learned, once per request id; the result says whether it is new."""
         hosted = self._registry.policy(name)
         digest = hashlib.sha256(content).hexdigest()
         known = journal.note_merge(hosted.id, request, digest)
@@ -109,38 +109,38 @@ class Administration:
             merged = hosted.merged(content)
         except ValueError as error:
             raise invalid(f"The policies cannot be merged: {error}", "replicas") from error
-        # The state changes with this event and in no other way, as it does at a replay.
+        # The state changes only through this event, as in a replay.
         head = dataclasses.replace(hosted.head, position=hosted.head.position + 1)
         journal.add(schema.EVENTS, [schema.EventRow(hosted.id, head.position, schema.MERGE, content)])
         journal.move_heads([head])
 
         def publish() -> bool:
             hosted.policy, hosted.head = merged, head
-            # Such an event is large, and a snapshot past it spares the next start the merge.
+            # Such an event is large, and a snapshot after it spares the next start the merge.
             hosted.since_snapshot += self._settings.snapshot_events
             return True
 
         return publish
 
     def delete_policy(self, journal: Journal, name: str) -> Publish:
-        """Delete a policy; the rows of its log are removed afterward, some at a time."""
+        """Delete a policy; the rows of its log are removed later, a batch at a time."""
         registry = self._registry
-        gone = registry.broken[name].id if name in registry.broken else registry.policy(name).id
-        journal.drop_policy(gone)
+        deleted = registry.broken[name].id if name in registry.broken else registry.policy(name).id
+        journal.drop_policy(deleted)
 
         def publish() -> None:
             registry.broken.pop(name, None)
-            registry.publish([one for one in registry.policies.values() if one.id != gone])
-            self._writer.database.drop_snapshots(journal.connection, gone)
-            self._writer.forget(gone, name)
-            self._writer.discard("policy", gone)
+            registry.publish([one for one in registry.policies.values() if one.id != deleted])
+            self._writer.database.drop_snapshots(journal.connection, deleted)
+            self._writer.forget(deleted, name)
+            self._writer.discard("policy", deleted)
 
         return publish
 
     # Catalogues
 
     def create_catalogue(self, journal: Journal, created: Catalogue, vectors: NDArray[np.float32]) -> Steps:
-        """Add a catalogue that nobody has seen yet, with the vectors of its items; it is there after the last step.
+        """Add a catalogue that is not visible yet, with its items' vectors; it becomes visible after the last step.
 
         The result is its summary and whether it is new.
         """
@@ -148,7 +148,7 @@ class Administration:
         if (known := self._known_catalogue(created)) is not None:
             return partial(_as_it_is, known)
         created.id, created.created_at = journal.new_id(), self._writer.clock.now()
-        # Until the last step these are rows that nobody needs, should that never come.
+        # Until the last step these rows count as garbage, in case it is never reached.
         journal.add_garbage("catalogue", created.id)
         done = False
         try:
@@ -171,7 +171,7 @@ class Administration:
         return publish
 
     def _known_catalogue(self, created: Catalogue) -> Catalogue | None:
-        """Return the catalogue of this name if it is the same; refuse if it is another, or if there are too many."""
+        """Return the catalogue of this name if it is identical; refuse if it is different or there are too many."""
         known = self._registry.catalogues.get(created.name)
         if known is None:
             self._refuse_too_many("catalogues", len(self._registry.catalogues))
@@ -181,77 +181,77 @@ class Administration:
         return known
 
     def put_items(self, journal: Journal, name: str, ids: list[str], array: NDArray[np.float32]) -> Steps:
-        """Add items to a catalogue or replace them; all of them are there after the last step."""
-        found = self._registry.catalogue(name)
-        held = found.held(ids)
-        if len(found.slot_of) + len(ids) - len(held) > self._settings.max_items:
+        """Add items to a catalogue or replace them; all of them become visible after the last step."""
+        catalogue = self._registry.catalogue(name)
+        replaced = catalogue.held(ids)
+        if len(catalogue.slot_of) + len(ids) - len(replaced) > self._settings.max_items:
             message = f"The catalogue would have more than {self._settings.max_items} items; delete some first."
             raise Refusal(409, "too_many_items", message, "ids")
-        if len(found.names) + len(ids) > _SLOTS_PER_ITEM * self._settings.max_items:
+        if len(catalogue.names) + len(ids) > _SLOTS_PER_ITEM * self._settings.max_items:
             message = "Too many items of this catalogue have been replaced or removed; create a new catalogue."
             raise Refusal(409, "too_many_items", message, "ids")
-        self._refuse_if_busy(found)
-        version, start = found.version + 1, len(found.names)
-        found.busy = True
+        self._refuse_if_busy(catalogue)
+        version, start = catalogue.version + 1, len(catalogue.names)
+        catalogue.busy = True
         try:
-            yield from found.prepare(array)
+            yield from catalogue.prepare(array)
             for part in _parts(len(ids)):
-                self._insert(journal, found.id, start, ids, array, version, part)
+                self._insert(journal, catalogue.id, start, ids, array, version, part)
                 yield
-            for part in _parts(len(held)):
-                journal.remove_items(found.id, version, held[part])
+            for part in _parts(len(replaced)):
+                journal.remove_items(catalogue.id, version, replaced[part])
                 yield
-            journal.move_catalogue(found.id, version)
+            journal.move_catalogue(catalogue.id, version)
         except BaseException:
-            # A refusal, or the end of the service. What was written is of a version that the catalogue never reaches.
-            self._writer.discard_items(found)
+            # A refusal, or the end of the service. The rows belong to a version that the catalogue never reaches.
+            self._writer.discard_items(catalogue)
             raise
         finally:
-            found.busy = False
+            catalogue.busy = False
 
         def publish() -> dict[str, int]:
-            found.put(ids, version)
-            return {"items": len(found.slot_of), "version": version}
+            catalogue.put(ids, version)
+            return {"items": len(catalogue.slot_of), "version": version}
 
         return publish
 
     def delete_items(self, journal: Journal, name: str, ids: Sequence[str]) -> Publish:
         """Remove items from a catalogue; decisions that were offered them can still be rewarded."""
-        found = self._registry.catalogue(name)
-        self._refuse_if_busy(found)
+        catalogue = self._registry.catalogue(name)
+        self._refuse_if_busy(catalogue)
         for id_ in ids:
-            if id_ not in found.slot_of:
+            if id_ not in catalogue.slot_of:
                 raise unknown("item", id_[:100])
-        version = found.version + 1
-        journal.remove_items(found.id, version, found.held(ids))
-        journal.move_catalogue(found.id, version)
+        version = catalogue.version + 1
+        journal.remove_items(catalogue.id, version, catalogue.held(ids))
+        journal.move_catalogue(catalogue.id, version)
 
         def publish() -> dict[str, int]:
-            found.remove(ids, version)
-            return {"items": len(found.slot_of), "version": version}
+            catalogue.remove(ids, version)
+            return {"items": len(catalogue.slot_of), "version": version}
 
         return publish
 
     def delete_catalogue(self, journal: Journal, name: str) -> Publish:
-        """Delete a catalogue that no policy uses; the rows of its items are removed afterward, some at a time."""
-        registry, found = self._registry, self._registry.catalogue(name)
-        self._refuse_if_busy(found)
-        # By the rows: a policy that could not be rebuilt needs its catalogue, too.
+        """Delete a catalogue that no policy uses; the rows of its items are removed later, a batch at a time."""
+        registry, catalogue = self._registry, self._registry.catalogue(name)
+        self._refuse_if_busy(catalogue)
+        # Checked in the rows, since a policy that could not be rebuilt needs its catalogue, too.
         for row in journal.policies():
             if _catalogue_of(row) == name:
                 message = f"The policy {row.name!r} uses this catalogue; delete the policy first."
                 raise Refusal(409, "catalogue_in_use", message)
-        journal.drop_catalogue(found.id)
+        journal.drop_catalogue(catalogue.id)
 
         def publish() -> None:
             registry.catalogues = {key: one for key, one in registry.catalogues.items() if key != name}
-            self._writer.discard("catalogue", found.id)
+            self._writer.discard("catalogue", catalogue.id)
 
         return publish
 
     @staticmethod
-    def _refuse_if_busy(found: Catalogue) -> None:
-        if found.busy:
+    def _refuse_if_busy(catalogue: Catalogue) -> None:
+        if catalogue.busy:
             raise unavailable("items are being added to this catalogue")
 
     @staticmethod
@@ -273,15 +273,15 @@ class Administration:
     def _refuse_too_many(self, what: str, count: int) -> None:
         most = getattr(self._settings, f"max_{what}")
         if count >= most:
-            raise Refusal(409, f"too_many_{what}", f"There are {most} {what}, the most that are allowed; delete one.")
+            raise Refusal(409, f"too_many_{what}", f"There are already {most} {what}, the maximum; delete one.")
 
     # Keys
 
     def create_key(self, journal: Journal, name: str, scopes: Sequence[str], policies: Sequence[str] | None) -> Publish:
-        """Add a key; the result is its row and the key itself, for the only time."""
+        """Add a key; the result is its row and the key itself, which is shown only once."""
         row, text = new_key(name, scopes, self._writer.clock.now(), policies)
         if self._registry.keys.open and "admin" not in scopes:
-            message = "The first key must have the scope admin: from then on nobody without a key can create another."
+            message = "The first key must have the scope admin; without it, nobody could create another key."
             raise invalid(message, "scopes")
         journal.add(schema.KEYS, [row])
         keys = journal.keys()
@@ -301,19 +301,19 @@ class Administration:
 
 
 def _cloned(policy: Policy, spec: PolicySpec) -> bytes:
-    """Return the state that a clone starts from, whose guard may be out of shadow mode or back in it."""
+    """Return the initial state of a clone, whose guard may leave shadow mode or return to it."""
     if isinstance(policy, Guarded) and spec.guard is not None and policy.shadow != spec.guard.get("shadow", False):
-        made = spec.make()
-        made.restore(copy.deepcopy(policy.state()))
-        policy = made
+        clone = spec.make()
+        clone.restore(copy.deepcopy(policy.state()))
+        policy = clone
     return files.to_bytes(policy)
 
 
 def _catalogue_of(row: schema.PolicyRow) -> str | None:
-    """Return the catalogue of a policy, which may be of another version of the library."""
+    """Return the catalogue that a policy's spec names; the spec may be from another version of the library."""
     with suppress(ValueError):
-        found = json.loads(row.spec)
-        return found.get("catalogue") if isinstance(found, dict) else None
+        fields = json.loads(row.spec)
+        return fields.get("catalogue") if isinstance(fields, dict) else None
     return None
 
 

@@ -29,29 +29,29 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
 
 T = TypeVar("T")
-# Numbers in the decision sets that are chosen in at once: enough to be quick, not so many that memory runs out.
+# The number of values in decision sets that are chosen from at once: large enough to be fast, small enough for memory.
 _AT_ONCE = 4_000_000
 
 
 class Batch(BatchRows):
-    """Applies commands to policies in memory, and gathers the rows and results that follow.
+    """Applies commands to policies in memory, and collects the resulting rows and results.
 
-    Until it is committed the policies are ahead of the log: if that fails, those in `touched` must be loaded again.
+    Until the batch is committed, the policies are ahead of the log: if that fails, those in `touched` must be reloaded.
 
     Parameters
     ----------
     policies
-        All policies, by their id.
+        All policies, by id.
     journal
-        For reading only: what the batches before this one write may not be in it yet.
+        For reading only; the rows of preceding batches may not be in it yet.
     before
-        The batches before this one that may not be committed yet.
+        The preceding batches that may not be committed yet.
     metrics
-        Where things are counted.
+        Where events are counted.
     now
-        The time.
+        The current time.
     epoch
-        The epoch of decisions that are made now.
+        The epoch of decisions made now.
     """
 
     def __init__(
@@ -70,25 +70,25 @@ class Batch(BatchRows):
         self._before = before
 
     def apply(self, commands: Sequence[PolicyCommand]) -> None:
-        """Let each policy choose for all commands that ask it to, then learn from all rewards that it is sent."""
+        """Let each policy choose for all its decide commands, then learn from all rewards sent to it."""
         for id_ in dict.fromkeys(command.policy for command in commands):
-            mine = [command for command in commands if command.policy == id_]
+            own_commands = [command for command in commands if command.policy == id_]
             hosted = self.policies.get(id_)
             if hosted is None:
-                self.results += [(command, unknown("policy", "that it was sent to")) for command in mine]
+                self.results += [(command, unknown("policy", "that it was sent to")) for command in own_commands]
                 continue
             self.touched.append(hosted)
-            decides = [command for command in mine if isinstance(command, DecideCommand)]
-            rewards = [command for command in mine if isinstance(command, RewardCommand)]
+            decides = [command for command in own_commands if isinstance(command, DecideCommand)]
+            rewards = [command for command in own_commands if isinstance(command, RewardCommand)]
             chosen = self._unless_damaged(decides, self._decide, hosted, decides) or 0 if decides else 0
-            found = self._unless_damaged(rewards, self._reward, hosted, rewards) if rewards else None
-            learned, total = found or (0, 0.0)
+            learning = self._unless_damaged(rewards, self._reward, hosted, rewards) if rewards else None
+            learned, total = learning or (0, 0.0)
             if chosen or learned:
                 self._move_head(hosted, chosen, learned, total, 0)
         self._before = ()
 
     def _unless_damaged(self, commands: Sequence[PolicyCommand], action: Callable[..., T], *args: Any) -> T | None:
-        """Do something; where the log cannot be read, which shows before anything is changed, refuse its commands."""
+        """Run an action; if the log cannot be read, refuse its commands. Nothing has been changed at that point."""
         try:
             return action(*args)
         except DamagedError as error:
@@ -97,12 +97,12 @@ class Batch(BatchRows):
             return None
 
     def expire(self, hosted: HostedPolicy, numbers: list[int], through: int) -> None:
-        """End decisions whose time to live is over: with what was recorded, with the default reward, or with none."""
+        """End decisions whose time to live is over: with the recorded reward, the default reward, or none."""
         self.touched.append(hosted)
         default, head = hosted.spec.default_reward, hosted.head
         head.expired_through = through
-        # They are read from the log, which must hold everything so far. Also where rewards are learned at once now:
-        # that may have been changed.
+        # Recorded parts are read from the log, which must be complete up to here. They are read even if rewards are
+        # learned immediately now, since that setting may have changed.
         parts = self._journal.parts_of(hosted.id, numbers)
         given = {
             number: math.fsum(row.reward for row in parts[number].values()) for number in numbers if number in parts
@@ -117,10 +117,10 @@ class Batch(BatchRows):
         if expired:
             for number in expired:
                 hosted.drop(number)
-            # The policy learns nothing from it; the event records that their sets are not needed any more.
+            # The policy learns nothing from these; the event records that their sets are no longer needed.
             self._add_event(hosted, schema.EXPIRE, encode_rewards(expired, [0.0] * len(expired)))
-        for kind, some in ((schema.GIVEN, given), (schema.EXPIRED, dict.fromkeys(expired))):
-            self._add_rewards(hosted, some, kind)
+        for kind, ended_so in ((schema.GIVEN, given), (schema.EXPIRED, dict.fromkeys(expired))):
+            self._add_rewards(hosted, ended_so, kind)
         self._add_rewards(hosted, {one: value for one, value in learned.items() if one not in given}, schema.DEFAULT)
         if hosted.spec.holdout:
             origins = self._journal.origins_of(hosted.id, list(learned))
@@ -141,58 +141,61 @@ class Batch(BatchRows):
     # Choosing
 
     def _decide(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> int:
-        """Choose for some commands; return how many decisions are new."""
-        # Reading of the log comes first.
+        """Choose for these commands; return how many decisions are new."""
+        # Read from the log before anything is changed.
         known: dict[Any, list[schema.DecisionRow]] = dict(self._known(hosted, commands))
         commands = self._with_same_dim(hosted, commands)
-        # Sets to choose in, by request id or a key of their own: a request id that comes twice is chosen for once.
+        # The sets to choose from, by request id or a key of their own: a repeated request id is chosen for only once.
         fresh: dict[Any, tuple[DecisionSet, str | None]] = {}
         keys: list[list[Any]] = []
-        taken: list[DecideCommand] = []
+        accepted: list[DecideCommand] = []
         for command in commands:
             pairs = list(zip(command.sets, command.requests, strict=True))
-            mine = [(command, i) if request is None else request for i, (_, request) in enumerate(pairs)]
-            new = {key: pair for key, pair in zip(mine, pairs, strict=True) if key not in known and key not in fresh}
+            own_keys = [(command, i) if request is None else request for i, (_, request) in enumerate(pairs)]
+            new = {
+                key: pair for key, pair in zip(own_keys, pairs, strict=True) if key not in known and key not in fresh
+            }
             if not all(
                 repeats(hosted, pair, known.get(key), (fresh | new).get(key))
-                for key, pair in zip(mine, pairs, strict=True)
+                for key, pair in zip(own_keys, pairs, strict=True)
             ):
                 self.results.append((command, different_request()))
                 continue
             fresh |= new
-            keys.append(mine)
-            taken.append(command)
-        commands = taken
+            keys.append(own_keys)
+            accepted.append(command)
+        commands = accepted
         sets, requests = [one for one, _ in fresh.values()], [request for _, request in fresh.values()]
         rows = self._choose(hosted, commands, sets, requests)
         known |= dict(zip(fresh, rows, strict=True))
-        for command, mine in zip(commands, keys, strict=True):
-            self.results.append((command, [row for key in mine for row in known[key]]))
+        for command, own_keys in zip(commands, keys, strict=True):
+            self.results.append((command, [row for key in own_keys for row in known[key]]))
         return sum(map(len, rows))
 
     def _with_same_dim(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> list[DecideCommand]:
-        """Refuse vectors of another length than those that came first, which may be in this very batch."""
+        """Refuse vectors whose length differs from the first ones', which may be in this very batch."""
         if hosted.catalogue is not None:
             return commands
         dim, fitting = hosted.dim, []
         for command in commands:
             widths = [one.actions(None).shape[1] for one in command.sets]
-            wanted = widths[0] if dim is None else dim
-            if any(width != wanted for width in widths):
-                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {wanted}."
+            expected = widths[0] if dim is None else dim
+            if any(width != expected for width in widths):
+                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {expected}."
                 self.results.append((command, invalid(message, "actions", "wrong_dimension")))
             else:
-                dim = wanted
+                dim = expected
                 fitting.append(command)
         return fitting
 
     def _known(self, hosted: HostedPolicy, commands: list[DecideCommand]) -> dict[str | None, list[schema.DecisionRow]]:
-        """Return the decisions that were made before under the request ids of some commands."""
-        wanted = {request for command in commands for request in command.requests if request is not None}
-        first = self._journal.decisions_for(hosted.id, sorted(wanted)) if wanted else {}
+        """Return the decisions made earlier under the request ids of these commands."""
+        request_ids = {request for command in commands for request in command.requests if request is not None}
+        first = self._journal.decisions_for(hosted.id, sorted(request_ids)) if request_ids else {}
         known = {request: self._whole_list(hosted, row) for request, row in first.items()}
         for batch in self._before:
-            known |= {one: batch.by_request[hosted.id, one] for one in wanted if (hosted.id, one) in batch.by_request}
+            made = batch.by_request
+            known |= {one: made[hosted.id, one] for one in request_ids if (hosted.id, one) in made}
         return known
 
     def _whole_list(self, hosted: HostedPolicy, row: schema.DecisionRow) -> list[schema.DecisionRow]:
@@ -207,9 +210,9 @@ class Batch(BatchRows):
         sets: list[DecisionSet],
         requests: list[str | None],
     ) -> list[list[schema.DecisionRow]]:
-        """Return the rows of each set, of which a list has several."""
-        found: list[list[schema.DecisionRow]] = []
-        # A list is chosen alone.
+        """Return the rows of each set; a list has several."""
+        lists: list[list[schema.DecisionRow]] = []
+        # A list is chosen on its own.
         sizes = [math.inf if one.options.count else one.numbers(hosted.catalogue) for one in sets]
         for part in parts(sizes, _AT_ONCE):
             started = time.perf_counter()
@@ -232,23 +235,23 @@ class Batch(BatchRows):
                 row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, arm, place)
                 hosted.keep(row, decision)
                 if place:
-                    found[-1].append(row)
+                    lists[-1].append(row)
                 else:
-                    found.append([row])
+                    lists.append([row])
                 if request is not None:
-                    self.by_request[hosted.id, request] = found[-1]
+                    self.by_request[hosted.id, request] = lists[-1]
             self._add_event(hosted, schema.DECIDE, encode_range(first, len(decisions)))
-        rows = [row for one in found for row in one]
+        rows = [row for one in lists for row in one]
         self.decisions += rows
         self._counts.append(lambda: self.metrics.decisions.labels(hosted.name).inc(len(rows)))
-        return found
+        return lists
 
     # Learning
 
     def _reward(self, hosted: HostedPolicy, commands: list[RewardCommand]) -> tuple[int, float]:
-        """Learn the rewards of some commands; return how many are new, and their sum."""
+        """Learn the rewards of these commands; return how many are new, and their sum."""
         numbers = {sent.number for command in commands for sent in command.rewards}
-        # No caller knows of a decision that is not committed.
+        # No caller knows about a decision that is not committed.
         known = sorted(number for number in numbers if 1 <= number <= hosted.committed)
         absent = [number for number in known if hosted.open(number) is None]
         ended = self._ended(hosted, absent)
@@ -261,8 +264,8 @@ class Batch(BatchRows):
         for command in commands:
             results: list[str | Refusal] = []
             for sent in command.rewards:
-                held = hosted.open(sent.number)
-                origin = origins.get(sent.number) if held is None else (held.epoch, held.arm)
+                open_decision = hosted.open(sent.number)
+                origin = origins.get(sent.number) if open_decision is None else (open_decision.epoch, open_decision.arm)
                 result: str | Refusal
                 if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
                     result = unknown_decision(sent, origin if sent.number <= hosted.committed else None)
@@ -277,7 +280,7 @@ class Batch(BatchRows):
             outcomes.append((command, results))
         rewards = {number: sent.reward for number, sent in fresh.items()}
         if fresh:
-            # All reading of the log comes first.
+            # Read everything from the log first.
             decisions = hosted.decisions(list(fresh), self._journal)
             costs = {number: sent.cost for number, sent in fresh.items() if sent.cost is not None}
             self._learn(hosted, decisions, list(fresh), list(rewards.values()), commands, costs)
@@ -294,33 +297,33 @@ class Batch(BatchRows):
         return len(fresh), sum(rewards.values())
 
     def _parts(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, dict[str, schema.PartRow]]:
-        """Return what was recorded of the rewards of some decisions."""
-        found = self._journal.parts_of(hosted.id, numbers)
+        """Return the recorded parts of the rewards of these decisions."""
+        recorded = self._journal.parts_of(hosted.id, numbers)
         for batch in self._before:
             for number in numbers:
-                found[number] = found.get(number, {}) | batch.by_part.get((hosted.id, number), {})
-        return found
+                recorded[number] = recorded.get(number, {}) | batch.by_part.get((hosted.id, number), {})
+        return recorded
 
     def _record(
         self, hosted: HostedPolicy, sent: SentReward, parts: dict[int, dict[str, schema.PartRow]]
     ) -> str | Refusal:
-        """Record a reward that is learned when the time to live of its decision is over."""
-        mine = parts.setdefault(sent.number, {})
-        before = mine.get(sent.part)
+        """Record a reward that will be learned when the time to live of its decision is over."""
+        own_parts = parts.setdefault(sent.number, {})
+        before = own_parts.get(sent.part)
         if before is not None and (before.reward == sent.reward or not sent.correct):
             return "repeated" if before.reward == sent.reward else different_reward()
         row = schema.PartRow(hosted.id, sent.number, sent.part, sent.reward, self.now)
-        mine[sent.part] = row
+        own_parts[sent.part] = row
         self.by_part.setdefault((hosted.id, sent.number), {})[sent.part] = row
         self.parts.append(row)
         return "recorded" if before is None else "corrected"
 
     def _ended(self, hosted: HostedPolicy, numbers: list[int]) -> dict[int, schema.RewardRow]:
-        """Return the rewards of those decisions among some that have ended."""
-        found = self._journal.rewards_of(hosted.id, numbers) if numbers else {}
+        """Return the rewards of those of these decisions that have ended."""
+        rewards = self._journal.rewards_of(hosted.id, numbers) if numbers else {}
         for batch in self._before:
-            found |= {one: batch.by_number[hosted.id, one] for one in numbers if (hosted.id, one) in batch.by_number}
-        return found
+            rewards |= {one: batch.by_number[hosted.id, one] for one in numbers if (hosted.id, one) in batch.by_number}
+        return rewards
 
     def _learn(
         self,
@@ -349,7 +352,7 @@ class Batch(BatchRows):
 
 
 def parts(sizes: Sequence[float], most: float) -> Iterator[slice]:
-    """Cut something, given the size of each piece of it, into runs whose sizes add up to `most` or less, if they can.
+    """Cut a sequence into slices whose sizes add up to at most `most`, unless a single element is larger.
 
     Examples
     --------

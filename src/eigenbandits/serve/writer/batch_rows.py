@@ -1,4 +1,4 @@
-"""The rows that a batch has gathered, and how they get into the database."""
+"""The rows that a batch has collected, and how they are written to the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eigenbandits.serve.storage.journal import BUCKET, Journal
 from eigenbandits.serve.writer.commands import Command, Result, resolve
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-# Rows, by attribute.
+# The attributes that hold rows.
 _ROWS = ("events", "decisions", "rewards", "history", "parts", "arms")
 
 
@@ -24,9 +24,9 @@ class BatchRows:
     Parameters
     ----------
     metrics
-        Where things are counted.
+        Where events are counted.
     now
-        The time.
+        The current time.
     """
 
     def __init__(self, metrics: Metrics, now: float) -> None:
@@ -41,7 +41,7 @@ class BatchRows:
         self.parts: list[schema.PartRow] = []
         self.arms: list[schema.ArmRow] = []
         self.heads: dict[int, schema.PolicyRow] = {}
-        # What is counted only once the batch has been committed.
+        # Counts that are made only after the batch has been committed.
         self._counts: list[Callable[[], None]] = []
         # What the next batches must know before the journal does: by policy, and by request id or number.
         self.by_request: dict[tuple[int, str], list[schema.DecisionRow]] = {}
@@ -82,14 +82,14 @@ class BatchRows:
         self.by_number |= {(hosted.id, row.number): row for row in rows}
 
     def copy(self) -> Self:
-        """Return a batch with the same rows, to try them."""
-        made = copy.copy(self)
+        """Return a batch with the same rows, for a trial write."""
+        other = copy.copy(self)
         for name in (*_ROWS, "results"):
-            setattr(made, name, list(getattr(self, name)))
-        return made
+            setattr(other, name, list(getattr(self, name)))
+        return other
 
     def drop(self, policies: set[int]) -> list[Command]:
-        """Leave out everything that belongs to some policies; return the commands that get no result."""
+        """Remove everything that belongs to these policies; return the commands that get no result."""
         for name in _ROWS:
             setattr(self, name, [row for row in getattr(self, name) if row.policy not in policies])
         self.heads = {id_: head for id_, head in self.heads.items() if id_ not in policies}
@@ -106,7 +106,7 @@ class BatchRows:
         journal.add(schema.DECISIONS, [row for batch in batches for row in batch.decisions])
         journal.add(schema.REWARDS, [row for batch in batches for row in batch.rewards])
         journal.put_parts([row for batch in batches for row in batch.parts])
-        # A decision that has ended waits for no more parts.
+        # A decision that has ended waits for no further parts.
         journal.drop_parts([(row.policy, row.number) for batch in batches for row in batch.rewards])
         journal.add_to(schema.HISTORY, [row for batch in batches for row in batch.history])
         journal.add_to(schema.ARMS, [row for batch in batches for row in batch.arms])
@@ -114,13 +114,13 @@ class BatchRows:
         journal.move_heads(list(heads.values()))
 
     def acknowledge(self) -> None:
-        """Once the batch has been committed, resolve its commands and count."""
+        """After the batch has been committed, resolve its commands and count."""
         for hosted in self.touched:
             if hosted.id in self.heads:
                 hosted.committed = self.heads[hosted.id].number
         resolve(self.results)
         for count in self._counts:
             count()
-        # Later batches may hold on to this one for what they look up in it; the rest is not needed any more.
+        # Later batches may keep this one for lookups; the rest is no longer needed.
         for name in (*_ROWS, "results", "_counts"):
             getattr(self, name).clear()

@@ -148,8 +148,8 @@ class Catalogue:
     def remove(self, ids: Sequence[str], version: int) -> None:
         """Remove items as of a version."""
         self.removed[self.held(ids)] = version
-        gone = set(ids)
-        self.slot_of = {id_: slot for id_, slot in self.slot_of.items() if id_ not in gone}
+        removed_ids = set(ids)
+        self.slot_of = {id_: slot for id_, slot in self.slot_of.items() if id_ not in removed_ids}
         self.version = version
 
     def sorted_ids(self) -> list[str]:
@@ -165,8 +165,8 @@ class Catalogue:
     def follow(self, removed: Sequence[tuple[int, int]], rows: Sequence[ItemRow], version: int) -> None:
         """Apply changes made by another process: removed slots with their versions, and the rows of new items."""
         slot_of = dict(self.slot_of)
-        for slot, gone in removed:
-            self.removed[slot] = gone
+        for slot, removal in removed:
+            self.removed[slot] = removal
             if slot_of.get(self.names[slot]) == slot:
                 del slot_of[self.names[slot]]
         # A new dictionary, since other threads read the old one.

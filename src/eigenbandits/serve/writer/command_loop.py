@@ -1,4 +1,4 @@
-"""The command loop: the queue of the writer, and how the commands in it are applied in their order."""
+"""The command loop: the writer's queue, and how its commands are applied in order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from eigenbandits.serve.writer.command_queue import CommandQueue
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, Task, reject, resolve
 from eigenbandits.serve.writer.committer import NO_STORAGE
 
-# The most commands in one batch.
+# The maximum number of commands in one batch.
 _LARGEST_BATCH = 256
 
 
 class CommandLoop(ABC):
-    """Gathers commands to policies into batches, and runs tasks between them; `Writer` says what either does.
+    """Collects commands to policies into batches, and runs tasks in between; `Writer` defines what either does.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class CommandLoop(ABC):
 
     @abstractmethod
     def transact(self, action: Callable[[Batch], Any]) -> PolicyError | None:
-        """Let a batch do something in memory, then submit it to be committed; return the failure of a policy."""
+        """Apply an action to a batch in memory, then submit it for commit; return the failure of a policy, if any."""
 
     def submit(self, *commands: Command) -> None:
         """Put commands into the queue."""
@@ -55,7 +55,7 @@ class CommandLoop(ABC):
         return [command for command in commands if not command.future.done()]
 
     def _apply(self, commands: Sequence[Command]) -> None:
-        """Apply commands in their order; a task separates the batches before and after it."""
+        """Apply commands in order; a task separates the batches before and after it."""
         gathered: list[PolicyCommand] = []
         try:
             for command in commands:
@@ -67,7 +67,7 @@ class CommandLoop(ABC):
                     gathered.append(command)
             self._apply_batch(gathered)
         except Exception:
-            # Commands that have a result already keep it.
+            # Commands that already have a result keep it.
             reject(commands, unavailable(NO_STORAGE))
             raise
 
@@ -75,7 +75,7 @@ class CommandLoop(ABC):
         try:
             result = self.administer(task)
             if task.steps is not None and result is task:
-                # The rest follows after commands that are waiting.
+                # The remaining steps follow after the commands that are waiting.
                 self._queue.put([task])
                 return
         except StorageError:
@@ -101,7 +101,7 @@ class CommandLoop(ABC):
             if len(failure.commands) == 1:
                 reject(failure.commands, failure.refusal)
             else:
-                # One of them is to blame; the others must not suffer for it.
+                # Only one of them is to blame; retry them one by one.
                 for command in failure.commands:
                     self._apply_batch([command])
 

@@ -1,4 +1,4 @@
-"""The queue of the writer: a line for each policy, served in turns, so that none waits behind the flood of another."""
+"""The writer's queue: a line for each policy, served in turns, so that no policy waits behind another one's flood."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterable
 
 from eigenbandits.serve.writer.commands import Command, Task
 
-# The line of tasks; ids of policies start at 1.
+# The line of tasks; policy ids start at 1.
 _TASKS = 0
 
 
 class CommandQueue:
-    """Commands that wait for the writer, from any thread.
+    """Commands waiting for the writer; usable from any thread.
 
-    Commands of one policy are taken in their order. One command of each policy is taken, then the next of each, until
-    their estimated costs add up to what the writer may do at once.
+    Commands of one policy are taken in order. One command of each policy is taken, then the next of each, until their
+    estimated costs add up to what the writer may do at once.
     """
 
     def __init__(self) -> None:
@@ -42,28 +42,28 @@ class CommandQueue:
             self._changed.notify()
 
     def take(self, wait: float, most: int, budget: float) -> list[Command]:
-        """Return the next commands, at least one; after `wait` seconds without any, none.
+        """Return the next commands, at least one; if there are none for `wait` seconds, return none.
 
         Parameters
         ----------
         wait
-            Seconds.
+            The timeout in seconds.
         most
-            How many at most.
+            The maximum number of commands.
         budget
-            No more are taken once the seconds that they are estimated to take add up to this.
+            No more commands are taken once their estimated seconds add up to this.
         """
-        found: list[Command] = []
+        taken: list[Command] = []
         cost = 0.0
         with self._changed:
             if not self._lines and wait > 0.0:
                 self._changed.wait(wait)
-            while self._lines and len(found) < most and cost < budget:
+            while self._lines and len(taken) < most and cost < budget:
                 name, line = self._lines.popitem(last=False)
                 command = line.popleft()
-                found.append(command)
+                taken.append(command)
                 cost += command.cost
                 if line:
                     self._lines[name] = line
-            self._count -= len(found)
-        return found
+            self._count -= len(taken)
+        return taken

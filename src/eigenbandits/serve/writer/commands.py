@@ -1,4 +1,4 @@
-"""Commands, which requests hand to the writer, and the way of their results back."""
+"""Commands, which requests pass to the writer, and how their results get back."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from eigenbandits.serve.writer.decision_sets import DecisionSet
 
 @dataclass(slots=True, eq=False)
 class DecideCommand:
-    """Choose in some decision sets, all or none of them; the result is a list of `DecisionRow`."""
+    """Choose from decision sets, all or none of them; the result is a list of `DecisionRow`."""
 
     policy: int
     sets: list[DecisionSet]
     requests: list[str | None]
     future: asyncio.Future[Any]
-    # The seconds that it is estimated to take.
+    # Its estimated time in seconds.
     cost: float = 0.0
 
 
 @dataclass(slots=True, frozen=True)
 class SentReward:
-    """A reward as a caller sends it: of the decision with a number in an epoch; `id` is what it wrote."""
+    """A reward as sent by a caller, for the decision with a number in an epoch; `id` is the id that the caller sent."""
 
     number: int
     epoch: int | None
     reward: float
     id: str
-    # Of a reward in parts; "" for a whole one.
+    # The name of a part of a reward; "" for a whole one.
     part: str = ""
     # Whether it replaces what was sent before.
     correct: bool = False
-    # What was paid, if that is known.
+    # The cost that was paid, if known.
     cost: float | None = None
 
 
 @dataclass(slots=True, eq=False)
 class RewardCommand:
-    """Learn the rewards of some decisions; the result is a word or a `Refusal` for each."""
+    """Learn the rewards of decisions; the result is a word or a `Refusal` for each."""
 
     policy: int
     rewards: list[SentReward]
@@ -56,8 +56,8 @@ class RewardCommand:
 class Task:
     """Anything else that only the writer may do, in a transaction of its own.
 
-    An action that would take long returns a generator, of which each step is a transaction; other commands are carried
-    out between two steps.
+    An action that would take long returns a generator; each of its steps is a transaction, and other commands are
+    carried out between steps.
     """
 
     action: Callable[[Journal], Any]
@@ -68,7 +68,7 @@ class Task:
     steps: Generator[None, None, Any] | None = None
 
     def advance(self, journal: Journal) -> Any:
-        """Carry out the task, or the next of its steps; return the task itself while there are more."""
+        """Run the task, or the next of its steps; return the task itself while there are more."""
         if self.steps is None:
             result = self.action(journal)
             if not isinstance(result, Generator):
@@ -81,7 +81,7 @@ class Task:
         return self
 
     def close(self) -> None:
-        """Give up the steps that are left; what the others have written is removed later."""
+        """Abandon the remaining steps; what earlier steps have written is removed later."""
         if self.steps is not None:
             self.steps.close()
 
@@ -93,7 +93,7 @@ Result = tuple[Command, Any]
 
 
 def resolve(results: Iterable[Result]) -> None:
-    """Hand results to those who wait for them; called in the writer's thread."""
+    """Deliver results to those who wait for them; called in the writer's thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for command, result in results:
         if isinstance(command, Task):
@@ -102,7 +102,7 @@ def resolve(results: Iterable[Result]) -> None:
             by_loop.setdefault(command.future.get_loop(), []).append((command.future, result))
     for loop, pairs in by_loop.items():
         # One call for all of them: waking the event loop costs more than the rest.
-        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nobody is waiting
             loop.call_soon_threadsafe(_resolve_all, pairs)
 
 
@@ -117,7 +117,7 @@ def _resolve_all(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
 
 
 def _resolve(future: asyncio.Future[Any] | Future[Any], result: Any) -> None:
-    # A caller that has given up, or has a result already, gets none.
+    # A caller that has given up, or already has a result, gets none.
     with suppress(InvalidStateError, asyncio.InvalidStateError):
         if isinstance(result, Exception):
             future.set_exception(result)

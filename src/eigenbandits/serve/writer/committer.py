@@ -1,4 +1,4 @@
-"""Group commit: a thread that writes all waiting batches in one transaction, and then resolves their commands."""
+"""Group commit: a thread that writes all waiting batches in one transaction and then resolves their commands."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.commands import reject
 
 NO_STORAGE = "its storage is not available or full"
-# Batches that may wait for the disk; beyond that the writer waits before it makes more.
+# Batches that may wait for the disk; at this number, the writer waits before it makes more.
 _DEPTH = 8
 
 
-class _NotForGood(Exception):  # noqa: N818 - never leaves this module
-    """Ends a transaction that was only tried."""
+class _TrialOnly(Exception):  # noqa: N818 - never leaves this module
+    """Rolls back a transaction that was only a trial."""
 
 
 class Committer:
     """Commits batches in the order in which they were submitted.
 
-    While one transaction is on its way to the disk, the next batches are chosen and learned; they share the next one.
-    After a failure nothing is written until `start` is called again, since later batches build on the one that failed.
+    While one transaction is on its way to disk, the next batches are chosen and learned; they share the next one. After
+    a failure, nothing is written until `start` is called again, since later batches build on the failed one.
     """
 
     def __init__(self, database: Database, metrics: Metrics) -> None:
@@ -48,23 +48,23 @@ class Committer:
     # For the writer
 
     def start(self, journal: Journal) -> None:
-        """Start, or start again, with a connection that nobody else uses while batches are in flight."""
+        """Start, or restart, with a connection that nothing else uses while batches are in flight."""
         self._journal, self._error = journal, None
         if not self._thread.ident:
             self._thread.start()
 
     def submit(self, batch: Batch) -> None:
-        """Have a batch committed; raise if an earlier one failed."""
+        """Submit a batch for commit; raise if an earlier one failed."""
         with self._changed:
             self._changed.wait_for(lambda: self._error or len(self._waiting) < _DEPTH)
-            self._raise()
+            self._raise_if_failed()
             self._waiting.append(batch)
             self._changed.notify_all()
 
     def in_flight(self) -> list[Batch]:
         """Return the batches that may not be committed yet; raise if one failed."""
         with self._changed:
-            self._raise()
+            self._raise_if_failed()
             return [*self._writing, *self._waiting]
 
     @property
@@ -74,26 +74,26 @@ class Committer:
 
     @property
     def damaged(self) -> set[int]:
-        """The policies whose part of the database is damaged; nothing of them is written until `readmit`."""
+        """The policies whose part of the database is damaged; nothing of theirs is written until `readmit`."""
         return set(self._damaged)
 
     def readmit(self, policies: set[int]) -> None:
-        """Write what belongs to some policies again, whose memory is what the log says."""
+        """Resume writing for these policies, whose memory matches the log again."""
         self._damaged -= policies
 
     def busy_for(self) -> float:
-        """Return the seconds that the current transaction has taken so far."""
+        """Return how many seconds the current transaction has taken so far."""
         started = self._started
         return 0.0 if started is None else time.monotonic() - started
 
     def flush(self) -> None:
-        """Wait until everything that was submitted is on disk; raise if it failed."""
+        """Wait until everything submitted is on disk; raise if it failed."""
         with self._changed:
             self._changed.wait_for(lambda: self._error or not (self._writing or self._waiting))
-            self._raise()
+            self._raise_if_failed()
 
     def abort(self) -> list[Batch]:
-        """Give up the batches in flight and return them: only the log can tell whether they arrived."""
+        """Abandon the batches in flight and return them: only the log can tell whether they were written."""
         with self._changed:
             self._error = self._error or StorageError("given up")
             self._changed.wait_for(lambda: not self._writing)
@@ -103,14 +103,14 @@ class Committer:
         return failed + lost
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         if self._thread.ident:
             self._thread.join()
 
-    def _raise(self) -> None:
+    def _raise_if_failed(self) -> None:
         if self._error is not None:
             raise StorageError(str(self._error)) from self._error
 
@@ -143,9 +143,9 @@ class Committer:
                 reject(batch.drop(self._damaged), damaged())
 
     def _culprits(self, batches: list[Batch]) -> set[int]:
-        """Return the policies whose rows cannot be written even alone; nothing is."""
+        """Return the policies whose rows cannot be written even on their own; nothing is committed."""
         assert self._journal is not None
-        found = set()
+        culprits = set()
         for id_ in {id_ for batch in batches for id_ in batch.heads}:
             others = {other for batch in batches for other in batch.heads} - {id_}
             alone = [batch.copy() for batch in batches]
@@ -154,12 +154,12 @@ class Committer:
             try:
                 with self._journal.connection.transaction():
                     alone[0].write(alone, self._journal)
-                    raise _NotForGood
-            except _NotForGood:
+                    raise _TrialOnly
+            except _TrialOnly:
                 continue
             except DamagedError:
-                found.add(id_)
-        return found
+                culprits.add(id_)
+        return culprits
 
     def _commit(self, batches: list[Batch]) -> Exception | None:
         assert self._journal is not None
@@ -169,7 +169,7 @@ class Committer:
             try:
                 self._write(batches)
             except DamagedError as error:
-                # One policy, or some, are to blame; the others must not suffer for it.
+                # One or more policies are to blame; write the rows of the others.
                 log_event("the database is damaged", logging.ERROR, reason=str(error))
                 self._damaged |= self._culprits(batches)
                 self._drop_damaged(batches)

@@ -1,4 +1,4 @@
-"""Decisions as rows of the log, and back."""
+"""Conversion between decisions and rows of the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def decision_row(
     place: int = 0,
     belief: int | None = None,
 ) -> DecisionRow:
-    """Return the row of a decision under a number; `place` is that in a list, `belief` the version that made it."""
+    """Return the row of a decision; `place` is its place in a list, `belief` the version of the belief that made it."""
     logged = decision_set.options.logged
     return DecisionRow(
         policy=policy,
@@ -57,7 +57,7 @@ def bare_decision(
     forecast: Forecast | None,
     cost: float | None,
 ) -> Decision:
-    """Return a decision with what learning needs, and no more."""
+    """Return a decision with only what learning needs."""
     if cost is None:
         return Decision(index, action, round_, 0.0, 0.0, lifted=lifted, forecast=forecast)
     return PricedDecision(index, action, round_, 0.0, 0.0, lifted=lifted, forecast=forecast, cost=cost)

@@ -12,7 +12,7 @@ from eigenbandits.serve.writer.catalogue import Catalogue, Slots, Vectors
 
 
 def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    # In single precision: the same vectors may come as a list first and then as bytes.
+    # In single precision: the same vectors may be sent first as a list and then as bytes.
     return np.array_equal(one.astype(np.float32), other.astype(np.float32))
 
 
@@ -22,7 +22,7 @@ def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A choice that another system has made: the row, and how likely it was to choose it, if that is known."""
+    """A choice made by another system: the row, and the probability with which it was chosen, if known."""
 
     index: int
     propensity: float | None = None
@@ -30,20 +30,20 @@ class Logged:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What a request says besides the actions.
+    """What a request contains besides the actions.
 
     Attributes
     ----------
     excluded
-        The rows that may not be chosen; None for none.
+        The rows that may not be chosen; None if all may be.
     scores
-        What a ranker says of each row; None without one.
+        A ranker's score of each row; None without a ranker.
     count
-        How many rows are chosen, as a list; 0 for a single one.
+        The number of rows to choose, as a list; 0 for a single choice.
     costs
-        What each row costs, NaN where that is not known; None where nothing is.
+        The cost of each row, NaN if unknown; None if no cost is known.
     logged
-        The choice, if another system has made it already. The log keeps it in the row of the decision, not here.
+        The choice, if another system has already made it. The log stores it in the decision's row, not here.
     """
 
     excluded: Slots | None = None
@@ -61,11 +61,11 @@ class Options:
         return None if self.scores is None else [float(self.scores[index])]
 
     def pruned(self, index: int) -> Options:
-        """Return what is needed of the chosen row alone."""
+        """Return the options that the chosen row still needs."""
         return Options() if self.scores is None else Options(scores=self.scores[index : index + 1])
 
     def repeats(self, other: Options) -> bool:
-        """Return whether these are the options of the same request again; rows may have moved meanwhile."""
+        """Return whether these are the options of the same request, repeated; rows may have moved in the meantime."""
         return self.count == other.count and _same(self.scores, other.scores) and _same(self.costs, other.costs)
 
 
@@ -74,14 +74,14 @@ PLAIN = Options()
 
 @dataclass(frozen=True, eq=False)
 class ListMember:
-    """A further row of a list; the decision that many numbers before it has the set."""
+    """A further row of a list; the set is stored with the list's first decision, `offset` numbers before it."""
 
     offset: int
 
 
 @dataclass(frozen=True, eq=False)
 class InlineSet:
-    """A set whose vectors came with the request; `chosen_only` where the log has kept only the chosen row."""
+    """A set whose vectors came with the request; `chosen_only` if the log has kept only the chosen row."""
 
     array: NDArray[Any]
     chosen_only: bool = False
@@ -92,7 +92,7 @@ class InlineSet:
         return len(self.array)
 
     def numbers(self, catalogue: Catalogue | None) -> int:
-        """Return about how many numbers there are in all vectors."""
+        """Return the approximate number of values in all vectors."""
         return self.array.size
 
     def actions(self, catalogue: Catalogue | None) -> NDArray[Any]:
@@ -104,10 +104,10 @@ class InlineSet:
         return np.asarray(self.array[0 if self.chosen_only else index])
 
     def item(self, catalogue: Catalogue | None, index: int) -> None:
-        """Return None: these actions have no ids."""
+        """Return None, since these actions have no ids."""
 
     def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
-        """Return whether this is the set of the same request again, as far as what was kept of the other can tell."""
+        """Return whether this is the same request's set, repeated, as far as the stored part of the other can tell."""
         if not isinstance(other, InlineSet):
             return False
         if not other.chosen_only and not self.options.repeats(other.options):
@@ -117,7 +117,7 @@ class InlineSet:
         return _equal(self.array, other.array)
 
     def pruned(self, index: int) -> InlineSet:
-        """Return the set with only the chosen row."""
+        """Return the set reduced to the chosen row."""
         # The other rows of a list are learned from the same set.
         if self.chosen_only or self.options.count:
             return self
@@ -126,13 +126,13 @@ class InlineSet:
 
 @dataclass(frozen=True, eq=False)
 class CatalogueSet:
-    """A query, or none, and the slots of some items or, as of a version of the catalogue, of all."""
+    """A query, or none, and the slots of the items; without slots, all items in a version of the catalogue."""
 
     query: Vectors | None
     slots: Slots | None
     version: int = 0
     options: Options = PLAIN
-    # Nothing of it is ever pruned: it is small.
+    # It is small, so nothing of it is ever pruned.
     chosen_only = False
 
     def _slots(self, catalogue: Catalogue | None) -> tuple[Catalogue, Slots]:
@@ -144,7 +144,7 @@ class CatalogueSet:
         return len(self._slots(catalogue)[1])
 
     def numbers(self, catalogue: Catalogue | None) -> int:
-        """Return about how many numbers there are in all vectors."""
+        """Return the approximate number of values in all vectors."""
         assert catalogue is not None
         return catalogue.dim * len(catalogue.slot_of if self.slots is None else self.slots)
 
@@ -164,7 +164,7 @@ class CatalogueSet:
         return catalogue.names[int(slots[index])]
 
     def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
-        """Return whether this is the set of the same request again; items may have been replaced meanwhile."""
+        """Return whether this is the same request's set, repeated; items may have been replaced in the meantime."""
         assert catalogue is not None
         if not isinstance(other, CatalogueSet) or (self.query is None) != (other.query is None):
             return False

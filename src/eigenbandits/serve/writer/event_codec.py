@@ -1,6 +1,6 @@
-"""The event codec: what the log keeps as bytes, in the `content` of decisions and events.
+"""The event codec: the bytes that the log stores in the `content` of decisions and events.
 
-The layouts are those of version 1 of the tables; logs that were written in them must stay readable.
+The layouts are those of version 1 of the tables; existing logs must stay readable.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ Forecast = NDArray[np.float64]
 # Form, number of vectors or slots, length of a vector or of the query, version of the catalogue.
 _HEAD = struct.Struct("<BIIq")
 _INLINE32, _INLINE64, _SOME_ITEMS, _ALL_ITEMS, _CHOSEN32, _CHOSEN64 = range(1, 7)
-# Since version 2: options in front of a set, with the number of excluded rows and of scores, and the length of the
-# list; and a further row of a list, with its distance from the first.
+# Since version 2: options before a set, with the number of excluded rows and of scores, and the length of the list;
+# and a further row of a list, with its distance from the first.
 _OPTIONS, _MEMBER = 7, 8
-# Since version 3: the costs of all rows, in front of everything else.
+# Since version 3: the costs of all rows, before everything else.
 _COSTS = 9
 _RANGE = struct.Struct("<qq")
-# Bytes of a content that say what it is.
+# The number of leading bytes of a content that describe it.
 HEAD = _HEAD.size
 
 
 def encode_decision(decision_set: DecisionSet | ListMember, forecast: Forecast | None = None) -> bytes:
-    """Return the content of a decision: its set, followed by the belief's forecast where it learns from that."""
+    """Return the content of a decision: its set, followed by the belief's forecast if it learns from that."""
     encoded = _encode_set(decision_set)
     return encoded if forecast is None else encoded + forecast.tobytes()
 
 
 def decode_decision(content: bytes) -> tuple[DecisionSet | ListMember, Forecast | None]:
-    """Return what `encode_decision` was given.
+    """Return the arguments that `encode_decision` was given.
 
-    A set includes its length, so whatever follows is the forecast; logs older than forecasts have nothing there.
+    A set includes its length, so whatever follows is the forecast; logs older than forecasts end there.
     """
     form, count, dim, version = _HEAD.unpack_from(content)
-    found: DecisionSet | ListMember
+    decision_set: DecisionSet | ListMember
     if form == _COSTS:
         costs = np.array(np.frombuffer(content, "<f8", count, _HEAD.size))
         inner, forecast = decode_decision(content[_HEAD.size + costs.nbytes :])
@@ -56,24 +56,24 @@ def decode_decision(content: bytes) -> tuple[DecisionSet | ListMember, Forecast 
         assert not isinstance(inner, ListMember)
         return replace(inner, options=Options(excluded, scores, version)), forecast
     if form == _MEMBER:
-        found, end = ListMember(count), _HEAD.size
+        decision_set, end = ListMember(count), _HEAD.size
     elif form in (_SOME_ITEMS, _ALL_ITEMS):
         query = np.frombuffer(content, "<f4", dim, _HEAD.size) if dim else None
         slots = np.frombuffer(content, "<i4", count, _HEAD.size + 4 * dim) if form == _SOME_ITEMS else None
-        found, end = CatalogueSet(query, slots, version), _HEAD.size + 4 * (dim + count)
+        decision_set, end = CatalogueSet(query, slots, version), _HEAD.size + 4 * (dim + count)
     else:
         kind = "<f4" if form in (_INLINE32, _CHOSEN32) else "<f8"
         array = np.frombuffer(content, kind, count * dim, _HEAD.size).reshape(count, dim)
-        found, end = InlineSet(array, form in (_CHOSEN32, _CHOSEN64)), _HEAD.size + array.nbytes
-    # A copy, since bytes are aligned to nothing, and the last bit of a sum may depend on that.
-    return found, np.array(np.frombuffer(content, "<f8", offset=end)) if end < len(content) else None
+        decision_set, end = InlineSet(array, form in (_CHOSEN32, _CHOSEN64)), _HEAD.size + array.nbytes
+    # A copy, since these bytes are unaligned, and the last bit of a sum may depend on alignment.
+    return decision_set, np.array(np.frombuffer(content, "<f8", offset=end)) if end < len(content) else None
 
 
 def decode_set(content: bytes) -> tuple[DecisionSet, Forecast | None]:
     """Return the same for a decision that is not a further row of a list."""
-    found, forecast = decode_decision(content)
-    assert not isinstance(found, ListMember)
-    return found, forecast
+    decision_set, forecast = decode_decision(content)
+    assert not isinstance(decision_set, ListMember)
+    return decision_set, forecast
 
 
 def _encode_set(decision_set: DecisionSet | ListMember) -> bytes:
@@ -104,13 +104,13 @@ def _encode_plain(decision_set: DecisionSet) -> bytes:
 
 
 def encode_replicas(replicas: Sequence[bytes], base: bytes) -> bytes:
-    """Return the content of an event in which a policy was merged: the files of its replicas, and of their base."""
+    """Return the content of an event in which a policy was merged: the files of its replicas and of their base."""
     parts = [base, *replicas]
     return np.array([len(parts), *map(len, parts)], dtype="<i8").tobytes() + b"".join(parts)
 
 
 def decode_replicas(content: bytes) -> tuple[list[bytes], bytes]:
-    """Return what `encode_replicas` was given."""
+    """Return the arguments that `encode_replicas` was given."""
     count = int(np.frombuffer(content, "<i8", 1)[0])
     ends = np.cumsum(np.frombuffer(content, "<i8", count, 8)).tolist()
     start = 8 * (count + 1)
@@ -119,32 +119,32 @@ def decode_replicas(content: bytes) -> tuple[list[bytes], bytes]:
 
 
 def list_place(head: bytes) -> tuple[int, int]:
-    """Return how far behind the first row of its list a decision is, and how long the list is if it is the first.
+    """Return how far a decision is behind the first row of its list, and the length of the list if it is the first row.
 
-    Both are 0 for a decision that belongs to no list. The first `HEAD` bytes of the content are enough.
+    Both are 0 for a decision that is not part of a list. The first `HEAD` bytes of the content are enough.
     """
     form, count, _, version = _HEAD.unpack(head)
     return (count, 0) if form == _MEMBER else (0, version) if form == _OPTIONS else (0, 0)
 
 
 def encode_range(first: int, count: int) -> bytes:
-    """Return the content of an event in which a policy chose: the numbers of its decisions."""
+    """Return the content of an event in which a policy made choices: the numbers of its decisions."""
     return _RANGE.pack(first, count)
 
 
 def decode_range(content: bytes) -> tuple[int, int]:
-    """Return what `encode_range` was given."""
+    """Return the arguments that `encode_range` was given."""
     first, count = _RANGE.unpack(content)
     return first, count
 
 
 def encode_numbers(numbers: Sequence[int]) -> bytes:
-    """Return the content of an event in which a policy took note of decisions that deciders made."""
+    """Return the content of an event in which a policy recorded decisions that deciders made."""
     return np.array(numbers, dtype="<i8").tobytes()
 
 
 def decode_numbers(content: bytes) -> list[int]:
-    """Return what `encode_numbers` was given."""
+    """Return the numbers that `encode_numbers` was given."""
     numbers: list[int] = np.frombuffer(content, dtype="<i8").tolist()
     return numbers
 
@@ -155,12 +155,12 @@ def encode_rewards(numbers: Sequence[int], rewards: Sequence[float]) -> bytes:
 
 
 def encode_payments(numbers: Sequence[int], rewards: Sequence[float], costs: Sequence[float]) -> bytes:
-    """Return the content of an event in which decisions ended with costs, NaN where they are not known."""
+    """Return the content of an event in which decisions ended with costs, NaN if unknown."""
     return encode_rewards(numbers, rewards) + np.array(costs, dtype="<f8").tobytes()
 
 
 def decode_rewards(kind: str, content: bytes) -> tuple[list[int], list[float], list[float] | None]:
-    """Return what `encode_rewards` or, for events of the kind `PAY`, `encode_payments` was given."""
+    """Return the arguments of `encode_rewards` or, for events of kind `PAY`, of `encode_payments`."""
     parts = np.frombuffer(content, dtype="<i8").reshape(3 if kind == PAY else 2, -1)
     numbers, rewards = parts[0].tolist(), parts[1].view("<f8").tolist()
     return numbers, rewards, parts[2].view("<f8").tolist() if kind == PAY else None

@@ -1,4 +1,4 @@
-"""A policy that the service hosts: the policy itself, the head of its log, and its open decisions."""
+"""A policy hosted by the service: the policy itself, the head of its log, and its open decisions."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from eigenbandits.serve.writer.decision_rows import bare_decision, decision_row
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
-# Bytes of open decisions that are kept in memory for each policy; older ones are read from the log again.
+# Bytes of open decisions kept in memory per policy; older ones are read back from the log.
 _KEPT = 32 * 2**20
-# Numbers in a decision set, on average, above which choosing one by one, which goes through a short list in single
-# precision, is cheaper than choosing in all sets of a batch together: `python -m benchmarks.serve.together`.
+# The average number of values in a decision set above which choosing one by one, which uses a shortlist in single
+# precision, is cheaper than choosing from all sets of a batch together: `python -m benchmarks.serve.together`.
 _LARGE_SET = 5000
 # Bytes of an open decision besides its vectors.
 _OVERHEAD = 500
 
 
 class OpenDecision(NamedTuple):
-    """A decision that waits for its reward, with the epoch in its id and the arm that it belongs to."""
+    """A decision that waits for its reward, with the epoch in its id and the arm to which it belongs."""
 
     decision: Decision
     epoch: int | None
@@ -51,9 +51,9 @@ class OpenDecision(NamedTuple):
 
 
 class Resumption(NamedTuple):
-    """What a policy's log held when the service opened it: decisions through a number, at a time.
+    """What a policy's log contained when the service opened it: decisions through a number, at a time.
 
-    `fresh` if the service was off for so long, by the wall clock, that these decisions get a new time to live.
+    `fresh` if the service was down for so long, by the wall clock, that these decisions get a new time to live.
     """
 
     through: int
@@ -63,7 +63,7 @@ class Resumption(NamedTuple):
     def waiting_since(self, number: int, decided_at: float) -> float:
         """Return the time from which the time to live of a decision counts.
 
-        A time later than the one at which the log was opened comes from a clock that was wrong then.
+        A time later than the opening of the log comes from a clock that was wrong at that time.
         """
         if number > self.through:
             return decided_at
@@ -71,19 +71,19 @@ class Resumption(NamedTuple):
 
 
 class HostedPolicy:
-    """One policy of the service; only the writer's thread changes it, other threads read its fields.
+    """One policy of the service; only the writer's thread changes it, while other threads read its fields.
 
     Parameters
     ----------
     head
-        Its row, of which the head of the log moves with each batch.
+        The policy's row; the head of its log moves with each batch.
     catalogue
-        The catalogue that its spec names.
+        The catalogue named in its spec.
     policy
         The policy from a snapshot; None for a new one.
     """
 
-    # Whether it chooses lists.
+    # Whether the policy can choose lists.
     takes_lists = True
 
     def __init__(self, head: PolicyRow, catalogue: Catalogue | None = None, policy: Policy | None = None) -> None:
@@ -93,51 +93,51 @@ class HostedPolicy:
         self.head = head
         self.catalogue = catalogue
         self.policy = policy if policy is not None else self.spec.make()
-        # How many decisions callers may know of; the head is ahead of it while a batch is being written.
+        # The number of decisions that callers may know of; the head is ahead of it while a batch is being written.
         self.committed = head.number
         self.snapshot_position = 0
         self.since_snapshot = 0
-        # Whether the policy may have done what the log does not know.
+        # Whether the policy may have done something that the log does not contain.
         self.dirty = False
         self.resumed = Resumption(0, 0.0, False)
-        # Estimates from what recent choices and rewards took: seconds for each number in a decision set, and for each
-        # reward. They start high: a batch that is cut too small costs little.
+        # Estimates from recent choices and rewards: seconds per value in a decision set, and per reward. They start
+        # high: making a batch too small costs little.
         self.seconds_per_number, self.seconds_per_reward = 1e-8, 1e-3
         self.recent: deque[float] = deque(maxlen=1000)
         self._open: OrderedDict[int, OpenDecision] = OrderedDict()
 
     @property
     def dim(self) -> int | None:
-        """The length of the vectors, once it is known."""
+        """The length of the vectors, once known."""
         if self.catalogue is not None:
             return self.catalogue.dim
         return self.policy.dim if self.spec.dim is None else self.spec.dim
 
-    def life(self, keep: float) -> float | None:
-        """Return the seconds that a decision waits for its reward, given how long decisions are kept; None for ever."""
-        lives = [one for one in (self.spec.time_to_live, keep) if one is not None and one < math.inf]
-        return min(lives, default=None)
+    def lifetime(self, keep: float) -> float | None:
+        """Return how long a decision waits for its reward, given how long decisions are kept; None for forever."""
+        limits = [one for one in (self.spec.time_to_live, keep) if one is not None and one < math.inf]
+        return min(limits, default=None)
 
     def cost_of(self, decision_set: DecisionSet) -> float:
-        """Return the seconds that a choice is estimated to take."""
+        """Return the estimated time of a choice in seconds."""
         return self.seconds_per_number * decision_set.numbers(self.catalogue)
 
     def note_choices(self, seconds: float, numbers: int) -> None:
-        """Record how long it took to choose in sets with this many numbers."""
+        """Record how long it took to choose from sets with this many values."""
         self.seconds_per_number += 0.1 * (seconds / max(numbers, 1) - self.seconds_per_number)
 
     def note_rewards(self, seconds: float, count: int) -> None:
         """Record how long it took to learn this many rewards."""
         self.seconds_per_reward += 0.1 * (seconds / max(count, 1) - self.seconds_per_reward)
 
-    # Choosing and learning depend on the policy's state and the arguments alone, so that the log, which holds the
-    # arguments in their order, leads to the same state again.
+    # Choosing and learning depend only on the policy's state and the arguments, so that the log, which contains the
+    # arguments in order, leads to the same state again.
 
     def choose(self, sets: Sequence[DecisionSet], forced: Sequence[int | None]) -> list[Decision]:
-        """Choose in each of some decision sets; or, of one set that asks for a list, all rows of the list.
+        """Choose from each decision set; or, if a set asks for a list, choose all rows of the list.
 
-        Where a row is forced, because the baseline or another system has chosen it, the policy has no other choice, but
-        notes everything.
+        If a row is forced, because the baseline or another system has chosen it, the policy has no other choice, but
+        records everything.
         """
         arrays = [one.actions(self.catalogue) for one in sets]
         first = self.policy.round + 1
@@ -158,8 +158,8 @@ class HostedPolicy:
             )
         if len(arrays) == 1 or sum(array.size for array in arrays) > _LARGE_SET * len(arrays):
             return [
-                self.policy.choose(array, observe=seen, allowed=some, scores=given, **self._priced(costs=paid))
-                for array, seen, some, given, paid in zip(arrays, observe, allowed, scores, costs, strict=True)
+                self.policy.choose(array, observe=seen, allowed=rows, scores=given, **self._priced(costs=paid))
+                for array, seen, rows, given, paid in zip(arrays, observe, allowed, scores, costs, strict=True)
             ]
         limited = allowed if any(one is not None for one in allowed) else None
         ranked: Any = scores if any(one is not None for one in scores) else None
@@ -171,7 +171,7 @@ class HostedPolicy:
         return {} if self.spec.budget is None else given
 
     def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
-        """Return the row that the policy does not choose by itself, if there is one, and the arm of the decision."""
+        """Return the row that the policy does not choose itself, if there is one, and the decision's arm."""
         logged = decision_set.options.logged
         if logged is not None:
             return logged.index, LOGGED
@@ -181,9 +181,9 @@ class HostedPolicy:
         return row, POLICY if row is None else BASELINE
 
     def _baseline(self, number: int, decision_set: DecisionSet) -> int | None:
-        """Return the row that the baseline chooses, if the decision of this number is the baseline's; else None.
+        """Return the baseline's choice if this decision is assigned to the baseline; else None.
 
-        Which decisions are follows from the seed and the number alone.
+        The assignment depends only on the seed and the number.
         """
         if decision_set.options.count:
             return None
@@ -201,13 +201,13 @@ class HostedPolicy:
         return int(allowed[0])
 
     def _observes(self, number: int) -> bool:
-        # The first set is always observed: before it there is no subspace to choose in.
+        # The first set is always observed: without it there is no subspace to choose in.
         return number <= max(self.spec.observe_after, 1) or number % self.spec.observe_every == 0
 
     def learn(
         self, decisions: Sequence[Decision], rewards: Sequence[float], costs: Sequence[float] | None = None
     ) -> None:
-        """Learn the rewards of some decisions, and their costs, NaN where one is not known."""
+        """Learn the rewards of decisions, and their costs, NaN if unknown."""
         if len(decisions) == 1:
             paid = None if costs is None or math.isnan(costs[0]) else costs[0]
             self.policy.learn(decisions[0], rewards[0], **self._priced(cost=paid))
@@ -217,8 +217,8 @@ class HostedPolicy:
     def follow(self, numbers: Sequence[int], journal: Journal) -> None:
         """Record decisions that deciders made, in this order.
 
-        Where the subspace observes a set, the policy goes through the whole round, choice included; the choice that
-        counts is the one in the log. The other rounds are only counted.
+        If the subspace observes a set, the policy goes through the whole round, including a choice; the choice that
+        counts is the one in the log. Other rounds are only counted.
         """
         policy, done = self.policy, self.policy.round
         observed = [number for i, number in enumerate(numbers, 1) if self._observes(done + i)]
@@ -236,14 +236,14 @@ class HostedPolicy:
         policy.round = done + len(numbers)
 
     def merged(self, content: bytes) -> Policy:
-        """Return the policy with what its replicas have learned, as the content of an event has them."""
+        """Return the policy merged with its replicas, which are encoded in the content of an event."""
         replicas, base = codec.decode_replicas(content)
-        found = files.from_bytes(files.to_bytes(self.policy))
-        found.merge([files.from_bytes(one) for one in replicas], files.from_bytes(base) if base else None)
-        return found
+        merged = files.from_bytes(files.to_bytes(self.policy))
+        merged.merge([files.from_bytes(one) for one in replicas], files.from_bytes(base) if base else None)
+        return merged
 
-    def settle(self) -> None:
-        """Let the belief follow the subspace, so that whoever chooses by it finds all of that done."""
+    def follow_subspace(self) -> None:
+        """Let the belief follow the subspace, so that whoever chooses by it does not have to."""
         if self.policy.dim is not None and self.policy.subspace.ready:
             self.policy.belief.follow(self.policy.subspace.frame())
 
@@ -259,13 +259,13 @@ class HostedPolicy:
         arm: int | None = None,
         place: int = 0,
     ) -> DecisionRow:
-        """Return the row of a decision that was just made, under the next number; of a list, the one at a place."""
+        """Return the row of a decision just made, under the next number; `place` is its place in a list."""
         self.head.number += 1
-        made = (decision_set, decision, self.head.number, request, now, epoch)
-        return decision_row(self.id, self.catalogue, *made, arm=arm, place=place)
+        arguments = (decision_set, decision, self.head.number, request, now, epoch)
+        return decision_row(self.id, self.catalogue, *arguments, arm=arm, place=place)
 
     def decision(self, row: DecisionRow, journal: Journal) -> Decision:
-        """Return a decision as `choose` made it, as far as learning needs it."""
+        """Return a decision as `choose` made it, with what learning needs."""
         decision_set, forecast = codec.decode_decision(row.content)
         if not isinstance(decision_set, ListMember):
             return self.decided(row.index, row.content, row.cost)
@@ -274,9 +274,9 @@ class HostedPolicy:
         return self._decision(whole, row.index, forecast if self.policy.belief.accepts(forecast) else None)
 
     def decided(self, index: int, content: bytes, cost: float | None = None) -> Decision:
-        """Return a decision from what the log keeps of it; not of a further row of a list."""
+        """Return a decision from its logged content; not for a further row of a list."""
         decision_set, forecast = codec.decode_set(content)
-        # A log may hold forecasts of another version of the library; then the reward is learned without.
+        # A log may contain forecasts from another version of the library; the reward is then learned without one.
         return self._decision(decision_set, index, forecast if self.policy.belief.accepts(forecast) else None, cost)
 
     def _decision(
@@ -309,11 +309,11 @@ class HostedPolicy:
             self._open.popitem(last=False)
 
     def open(self, number: int) -> OpenDecision | None:
-        """Return a decision that is known to be open without a look into the log."""
+        """Return a decision if it is known to be open without reading the log."""
         return self._open.get(number)
 
     def drop(self, number: int) -> None:
-        """Drop a decision that is open no more."""
+        """Drop a decision that is no longer open."""
         self._open.pop(number, None)
 
     def decisions(self, numbers: Sequence[int], journal: Journal) -> list[Decision]:
@@ -330,13 +330,13 @@ class HostedPolicy:
     def replay(self, journal: Journal, after: int) -> int:
         """Replay the log after a position; return how many choices came out differently, which should be none.
 
-        They can if the log was written by another version of the library or on another kind of processor. The logged
-        choices hold, since they are what was shown and rewarded.
+        They can differ if the log was written by another version of the library or on another kind of processor. The
+        logged choices take precedence, since they were shown and rewarded.
         """
         different = 0
         for position, event in enumerate(journal.events(self.id, after, self.head.position), after + 1):
             if event.position != position:
-                raise ReplayError(f"the log from event {position} on is not kept any more, or is missing")
+                raise ReplayError(f"the log from event {position} on has been deleted or is missing")
             if event.kind == DECIDE:
                 first, count = codec.decode_range(event.content)
                 different += self._replay_choices(journal, first, count)
@@ -348,7 +348,7 @@ class HostedPolicy:
                 self.since_snapshot += len(followed)
                 continue
             if event.kind == PUBLISH:
-                self.settle()
+                self.follow_subspace()
                 continue
             if event.kind == CLONE:
                 self.policy = files.from_bytes(event.content)
@@ -367,7 +367,7 @@ class HostedPolicy:
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:
         rows = journal.decisions(self.id, first, count)
         read = [codec.decode_decision(row.content)[0] for row in rows]
-        # The rows of a list share one set, which is alone in its event.
+        # The rows of a list share one set, which has an event of its own.
         sets = [one for one in read if not isinstance(one, ListMember)]
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
@@ -379,7 +379,7 @@ class HostedPolicy:
         return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
 
     def summary(self) -> dict[str, Any]:
-        """Return what the service shows of it."""
+        """Return the policy's public description."""
         head = self.head
         return vars(self.spec) | {
             "name": self.name,

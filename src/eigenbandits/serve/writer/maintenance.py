@@ -1,4 +1,4 @@
-"""Maintenance, which the writer does between commands: time to live, snapshots, pruning, retention, checkpoints."""
+"""Maintenance, done by the writer between commands: time to live, snapshots, pruning, retention, checkpoints."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from eigenbandits.serve.writer.decision_sets import ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_rewards, encode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.recovery import pack_snapshot
-from eigenbandits.serve.writer.retention import leftover
+from eigenbandits.serve.writer.retention import deletable
 
 if TYPE_CHECKING:
     from eigenbandits.serve.writer.writer import Writer
 
-# Seconds between two rounds of each duty.
+# Seconds between two runs of each duty.
 _EVERY = {"shrink": 60.0, "keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
-# Seconds after which it is looked again whether the snapshots have moved on.
+# Seconds until it is checked again whether the snapshots have moved on.
 _LOOK = 5.0
-# Decisions that expire, or are pruned, in one transaction, so that requests never wait long.
+# Decisions that expire or are pruned in one transaction, so that requests never wait long.
 _AT_ONCE = 200
-# Seconds that deleting garbage may keep requests waiting, at once; the number of rows follows from it.
+# Seconds for which deleting garbage may delay requests at a time, and limits of the number of rows derived from it.
 _SWEEP, _FEWEST, _MOST = 0.01, 10, 5000
 
 
 class Maintenance:
-    """The duties of the writer; every method but `_store` and `_checkpoint` runs in its thread."""
+    """The writer's duties; every method except `_store` and `_checkpoint` runs in its thread."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        # How often it was looked for decisions that are over.
+        # How many times expired decisions were looked for.
         self.rounds = 0
         self._next = dict.fromkeys(_EVERY, 0.0)
-        # Kind and id of what was deleted and still has rows, and how many rows are deleted at once.
+        # Kind and id of deleted objects that still have rows, and the number of rows deleted at a time.
         self.garbage: list[tuple[str, int]] = []
         self.unfinished: list[Catalogue] = []
         self._rows = _AT_ONCE
         self._shrinking = False
         self._storing: Future[None] | None = None
         self._checkpointing: Future[None] | None = None
-        # For each policy: when its last snapshot was taken, the positions of the last two that were stored, and when
-        # the next of its decisions may expire.
+        # For each policy: when its last snapshot was taken, the positions of the last two stored, and when the next of
+        # its decisions may expire.
         self._taken: dict[int, float] = {}
         self._stored: dict[int, list[int]] = {}
         self._expiry: dict[int, float] = {}
-        # And when there may be something that is not kept any longer.
+        # When there may be something to delete because it is no longer kept.
         self._dropping: dict[int, float] = {}
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to do that should not wait for the next round."""
+        """Whether there is work that should not wait for the next round."""
         return bool(self.garbage) or self._shrinking
 
     def run(self, journal: Journal) -> None:
@@ -80,7 +80,7 @@ class Maintenance:
         if self._due("expiry", now):
             self.rounds += 1
             for id_ in list(writer.registry.policies):
-                # Looked up each time, since one that failed was loaded again.
+                # Looked up each time, since a policy that failed has been reloaded.
                 self._expire(journal, writer.registry.policies[id_])
                 self._prune(journal, writer.registry.policies[id_])
                 self._drop(journal, writer.registry.policies[id_])
@@ -100,12 +100,12 @@ class Maintenance:
                 self._store(hosted, hosted.head.position, hosted.policy.state())
 
     def forget(self, policy: int) -> None:
-        """Drop what is known about a policy that was deleted."""
+        """Drop everything known about a deleted policy."""
         for known in (self._taken, self._stored, self._expiry, self._dropping):
             known.pop(policy, None)
 
-    def look_again(self, policy: int) -> None:
-        """Forget when the next decision of a policy may expire."""
+    def recheck_expiry(self, policy: int) -> None:
+        """Recompute when the next decision of a policy may expire."""
         self._expiry.pop(policy, None)
 
     def _due(self, duty: str, now: float) -> bool:
@@ -122,7 +122,7 @@ class Maintenance:
             log_event(message, logging.WARNING, seconds=round(jump, 1))
 
     def _sweep(self) -> None:
-        """Delete some rows of what was deleted as a whole; the number of rows follows the time that it takes."""
+        """Delete some of the garbage rows; their number is adapted to the time that this takes."""
         kind, id_ = self.garbage[0]
         started = time.perf_counter()
         more = self._writer.write(lambda journal: journal.sweep(kind, id_, self._rows))
@@ -134,14 +134,14 @@ class Maintenance:
 
     def _expire(self, journal: Journal, hosted: HostedPolicy) -> None:
         """End the decisions of a policy whose time to live is over."""
-        life, now, head = hosted.life(self._writer.settings.keep_seconds), self._writer.clock.now(), hosted.head
+        life, now, head = hosted.lifetime(self._writer.settings.keep_seconds), self._writer.clock.now(), hosted.head
         if life is None or head.expired_through >= head.number or now < self._expiry.get(hosted.id, 0.0):
             return
-        # Those that are over are read from the log, which must hold every reward so far.
+        # Expired decisions are read from the log, which must contain every reward so far.
         self._writer.flush()
         rows = journal.next_open(hosted.id, head.expired_through, _AT_ONCE)
         since = [hosted.resumed.waiting_since(number, decided_at) for number, decided_at, _ in rows]
-        # Times increase with the numbers: the first decision that is not over says when to look again.
+        # Times increase with the numbers: the first decision that has not expired determines when to look again.
         over = rows[: sum(1 for _ in takewhile(lambda moment: moment <= now - life, since))]
         self._expiry[hosted.id] = since[len(over)] + life if len(over) < len(rows) else 0.0
         if over:
@@ -182,17 +182,17 @@ class Maintenance:
             content = pack_snapshot(hosted.spec, state)
             self._writer.database.put_snapshot(hosted.id, position, content)
         except Exception as error:
-            # Nothing is lost: the log goes back to the snapshot before.
+            # Nothing is lost: recovery uses the previous snapshot and the log.
             log_event("snapshot failed", logging.ERROR, policy=hosted.name, reason=str(error))
             return
-        # The one that the policy was loaded from counts, too.
+        # The snapshot from which the policy was loaded counts, too.
         before = self._stored.get(hosted.id, [hosted.snapshot_position] if hosted.snapshot_position else [])
         self._stored[hosted.id] = [*before, position][-2:]
         hosted.snapshot_position = position
         log_event("snapshot", logging.DEBUG, policy=hosted.name, position=position, bytes=len(content))
 
     def _prune(self, journal: Journal, hosted: HostedPolicy) -> None:
-        """Keep only the chosen row of inline sets, once their decisions have ended and both snapshots are past that."""
+        """Reduce inline sets to the chosen row once their decisions have ended and both snapshots are past that."""
         stored = self._stored.get(hosted.id, [])
         if hosted.spec.keep_sets or hosted.catalogue is not None or len(stored) < 2:
             return
@@ -222,7 +222,7 @@ class Maintenance:
         hosted.head.pruned_through = through
 
     def _drop(self, journal: Journal, hosted: HostedPolicy) -> None:
-        """Delete what has ended longer ago than it is kept, once both snapshots are past it."""
+        """Delete what ended longer ago than it is kept, once both snapshots are past it."""
         keep, now, stored = (
             self._writer.settings.keep_seconds,
             self._writer.clock.now(),
@@ -230,13 +230,13 @@ class Maintenance:
         )
         if math.isinf(keep) or len(stored) < 2 or now < self._dropping.get(hosted.id, 0.0):
             return
-        # What was sent a moment ago must be in the log.
+        # Recently submitted rows must be in the log.
         self._writer.flush()
-        found = leftover(journal, hosted, stored[0], now - keep, keep)
-        self._dropping[hosted.id] = found.next_at or now + _LOOK
-        if found.numbers:
-            self._writer.write(lambda journal: journal.drop_log(hosted.id, found.numbers, found.through))
-            hosted.head.dropped_through = found.through
+        part = deletable(journal, hosted, stored[0], now - keep, keep)
+        self._dropping[hosted.id] = part.next_at or now + _LOOK
+        if part.numbers:
+            self._writer.write(lambda journal: journal.drop_log(hosted.id, part.numbers, part.through))
+            hosted.head.dropped_through = part.through
             self._dropping[hosted.id] = self._next["expiry"] = 0.0
 
     def _checkpoint(self) -> None:

@@ -1,4 +1,4 @@
-"""Outcomes: the answer to a request id that is sent again, and to a reward."""
+"""Outcomes: the response to a repeated request id, and to a reward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def repeats(
     known: list[schema.DecisionRow] | None,
     fresh: tuple[DecisionSet, str | None] | None,
 ) -> bool:
-    """Return whether a decision set is that of the decision, or of the request in this batch, with the same id."""
+    """Return whether a decision set matches the decision, or the request in this batch, with the same request id."""
     decision_set, logged = pair[0], pair[0].options.logged
     if known is not None:
         if (None if logged is None else logged.index) != (known[0].index if known[0].arm == schema.LOGGED else None):
@@ -29,30 +29,30 @@ def repeats(
 
 
 def different_request() -> Refusal:
-    """Return the refusal of a request id that was used for another body."""
-    message = "There is a decision under this request id already, for another body; choose a new id for a new request."
+    """Return the refusal for a request id that was used with a different body."""
+    message = "This request id already has a decision, for a different body; choose a new id for a new request."
     return Refusal(409, "different_request", message, "request")
 
 
 def unknown_decision(sent: SentReward, origin: tuple[int | None, int | None] | None) -> Refusal:
-    """Return the refusal of a reward whose decision is not in the log, given what has its number there."""
+    """Return the refusal for a reward whose decision is not in the log, given what has its number there."""
     if origin is None:
         return unknown("decision", sent.id)
     message = (
-        f"The decision {sent.id!r} is not in the log, which has another one under its number: the database was "
+        f"The decision {sent.id!r} is not in the log, which has another one with its number: the database was "
         "restored from a backup that is older than the decision. Its reward cannot be learned; drop it."
     )
     return Refusal(409, "other_epoch", message, "decision")
 
 
 def different_reward() -> Refusal:
-    """Return the refusal of a second reward."""
-    message = "This decision has a different reward already; the first one stands."
+    """Return the refusal for a second, different reward."""
+    message = "This decision already has a different reward; the first one stands."
     return Refusal(409, "different_reward", message, "reward")
 
 
 def outcome(sent: SentReward, ended: schema.RewardRow | None, fresh: SentReward | None) -> str | Refusal:
-    """Return what becomes of a reward, given how its decision ended before, or what this batch has learned for it."""
+    """Return the outcome of a reward, given how its decision ended before, or what this batch has learned for it."""
     before = fresh if ended is None else ended
     if before is None:
         return "learned"

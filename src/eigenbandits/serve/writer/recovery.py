@@ -1,4 +1,4 @@
-"""Recovery: policies and catalogues from the disk, each policy from its last intact snapshot and the log after it."""
+"""Recovery: catalogues from the disk, and each policy from its last intact snapshot and the log after it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from eigenbandits.serve.writer.policy_spec import PolicySpec
 
 Start = Literal["newest", "oldest", "log"]
 _MAGIC = b"eigenbandits-snapshot-1\n"
-# A service that was off for longer than this many seconds, by the wall clock, gives pending decisions a new time to
-# live: either nobody could have sent their rewards, or the clock is wrong.
+# If the service was down for longer than this many seconds, by the wall clock, pending decisions get a new time to
+# live: either nobody could send their rewards, or the clock is wrong.
 LONG_PAUSE = 86_400.0
 
 
@@ -44,12 +44,12 @@ def unpack_snapshot(snapshot: bytes) -> bytes:
 
 
 def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
-    """Yield all catalogues with their items; one that cannot be read is left out, with its policies."""
+    """Yield all catalogues with their items; an unreadable one is left out, and so are its policies."""
     for row in journal.catalogues():
         try:
             catalogue = Catalogue.of(row)
             for item in journal.items(row.id):
-                # Later ones belong to an upload that is in progress, or was cut off.
+                # Later items belong to an upload that is in progress or was interrupted.
                 if item.added <= row.version:
                     catalogue.load(item)
         except (ValueError, IndexError, DamagedError) as error:
@@ -59,8 +59,8 @@ def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
 
 
 def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict[str, Catalogue]:
-    """Return the catalogues as they are now; those that are known take over what other processes have changed."""
-    found = {}
+    """Return the current catalogues; known ones apply the changes made by other processes."""
+    current = {}
     by_id = {one.id: one for one in known.values()}
     for row in journal.catalogues():
         catalogue = by_id.get(row.id)
@@ -76,21 +76,21 @@ def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict
                 pair for pair in journal.removed_items(row.id, catalogue.version, row.version) if pair[0] < count
             ]
             catalogue.follow(removed, rows, row.version)
-        found[row.name] = catalogue
-    return found
+        current[row.name] = catalogue
+    return current
 
 
 def resumptions(rows: Sequence[PolicyRow], known: Mapping[int, Resumption], now: float) -> dict[int, Resumption]:
-    """Return up to which number each policy's decisions are from before this run, and whether their times hold."""
+    """Return up to which number each policy's decisions precede this run, and whether their times are valid."""
     pause = now - max((row.last_at for row in rows), default=now)
     if abs(pause) > LONG_PAUSE and not known:
         message = "the clock is far from where the log ends; pending decisions get a new time to live"
         log_event(message, logging.WARNING, seconds=round(pause))
-    found = dict(known)
+    resumed = dict(known)
     for row in rows:
-        if row.id not in found or found[row.id].through > row.number:
-            found[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
-    return found
+        if row.id not in resumed or resumed[row.id].through > row.number:
+            resumed[row.id] = Resumption(row.number, now, pause > LONG_PAUSE)
+    return resumed
 
 
 def load(
@@ -100,16 +100,16 @@ def load(
     catalogues: Mapping[str, Catalogue],
     start: Start = "newest",
 ) -> HostedPolicy:
-    """Return a policy in the very state that its log leads to; raise `ReplayError` if that cannot be done.
+    """Return a policy in the exact state that its log leads to; raise `ReplayError` if that is impossible.
 
-    Whatever is wrong with one policy must not keep the others from being loaded, so only a database that fails as a
-    whole raises anything else.
+    A problem with one policy must not keep the others from being loaded, so any other exception means that the database
+    as a whole has failed.
 
     Parameters
     ----------
     start
-        From the "newest" intact snapshot that leads to it, or the log where none does; from the "oldest" snapshot; or
-        from the "log" alone.
+        "newest" starts from the newest intact snapshot that leads to the state, or from the log if none does; "oldest"
+        from the oldest snapshot; and "log" from the log alone.
     """
     try:
         return _load(database, journal, row, catalogues, start)
@@ -127,10 +127,10 @@ def load(
 def _load(
     database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue], start: Start
 ) -> HostedPolicy:
-    wanted = PolicySpec.from_text(row.spec).catalogue
-    if wanted is not None and wanted not in catalogues:
-        raise ReplayError(f"its catalogue {wanted!r} is missing or cannot be read")
-    catalogue = None if wanted is None else catalogues[wanted]
+    catalogue_name = PolicySpec.from_text(row.spec).catalogue
+    if catalogue_name is not None and catalogue_name not in catalogues:
+        raise ReplayError(f"its catalogue {catalogue_name!r} is missing or cannot be read")
+    catalogue = None if catalogue_name is None else catalogues[catalogue_name]
     starts: Iterable[tuple[int, Policy | None]] = [(0, None)]
     if start == "newest":
         starts = chain(_snapshots(database, journal, row), starts)
@@ -143,7 +143,7 @@ def _load(
             hosted.snapshot_position = position
             different = hosted.replay(journal, position)
         except (ReplayError, Refusal, ValueError) as error:
-            # Refused by the policy itself: made by a version of the library that had other parameters.
+            # Refused by the policy itself: made by a version of the library with other parameters.
             if policy is None:
                 raise ReplayError(f"no snapshot leads to it, and neither does the log: {error}") from error
             continue
@@ -161,7 +161,7 @@ def _load(
 
 
 def _snapshots(database: Database, journal: Journal, row: PolicyRow) -> Iterator[tuple[int, Policy]]:
-    """Yield the snapshots of a policy, newest first, that are intact and not ahead of the log."""
+    """Yield a policy's snapshots that are intact and not ahead of the log, newest first."""
     for position, snapshot in database.snapshots(journal.connection, row.id):
         try:
             if position > row.position:

@@ -13,7 +13,7 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 @dataclass(frozen=True)
 class BrokenPolicy:
-    """A policy that cannot be rebuilt, and why."""
+    """A policy that cannot be rebuilt, and the reason."""
 
     id: int
     reason: str
@@ -25,11 +25,11 @@ class Registry:
     Attributes
     ----------
     policies
-        By id.
+        The policies by id.
     broken
-        By name, the policies that neither the log nor a snapshot leads to; the others go on without them.
+        By name, the policies that neither the log nor a snapshot leads to; the service runs without them.
     catalogues
-        By name.
+        The catalogues by name.
     keys
         The valid keys.
     """
@@ -47,18 +47,18 @@ class Registry:
         if hosted is not None:
             return hosted
         if name in self.broken:
-            raise unavailable("this policy cannot be rebuilt; restore a backup of its snapshots or delete it", 60)
+            raise unavailable("this policy cannot be rebuilt; restore a backup of its snapshots, or delete it", 60)
         raise Refusal(404, "unknown_policy", f"There is no policy {name[:100]!r}; create it first.")
 
     def catalogue(self, name: str) -> Catalogue:
         """Return a catalogue by its name."""
-        found = self.catalogues.get(name)
-        if found is None:
+        catalogue = self.catalogues.get(name)
+        if catalogue is None:
             raise unknown("catalogue", name[:100])
-        return found
+        return catalogue
 
     def has_policy(self, name: str) -> bool:
-        """Return whether there is a policy of a name."""
+        """Return whether there is a policy with a name."""
         return name in self._names
 
     def publish(self, policies: Iterable[HostedPolicy]) -> None:

@@ -1,4 +1,4 @@
-"""Retention: what has ended longer ago than the service keeps it is deleted, from the beginning of the log on."""
+"""Retention: decisions that ended longer ago than the service keeps them are deleted, from the start of the log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from eigenbandits.serve.storage.schema import ENDINGS
 from eigenbandits.serve.writer.event_codec import HEAD, decode_rewards, list_place
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-# Decisions that are deleted in one transaction, about.
+# The approximate number of decisions deleted in one transaction.
 _AT_ONCE = 100
 
 
-class Leftover(NamedTuple):
+class Deletable(NamedTuple):
     """What can be deleted: decisions, and the events up to a position; and the time before which there is no more."""
 
     numbers: list[int]
@@ -21,20 +21,20 @@ class Leftover(NamedTuple):
     next_at: float
 
 
-def leftover(journal: Journal, hosted: HostedPolicy, older: int, before: float, keep: float) -> Leftover:
+def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float, keep: float) -> Deletable:
     """Return the next part of a log that can be deleted.
 
-    A snapshot and the events after it lead to the policy, so nothing may go that an event after the older of the last
-    two snapshots needs. That is the case for the decisions that ended in the events before it.
+    A policy is rebuilt from a snapshot and the events after it, so nothing may be deleted that an event after the older
+    of the last two snapshots needs. Decisions that ended in earlier events are not needed.
 
     Parameters
     ----------
     older
-        The position of that snapshot.
+        The position of the older snapshot.
     before
         The time before which a decision must have ended.
     keep
-        The seconds that it is kept after that.
+        How many seconds a decision is kept after it has ended.
     """
     numbers: list[int] = []
     through = hosted.head.dropped_through
@@ -44,21 +44,21 @@ def leftover(journal: Journal, hosted: HostedPolicy, older: int, before: float, 
         ended = decode_rewards(event.kind, event.content)[0]
         last = max((row.rewarded_at for row in journal.rewards_of(hosted.id, ended).values()), default=0.0)
         if last >= before:
-            return Leftover(numbers, through, last + keep)
+            return Deletable(numbers, through, last + keep)
         if not _whole_lists(journal, hosted, ended, older):
             break
         numbers += ended
         through = event.position
         if len(numbers) >= _AT_ONCE:
-            return Leftover(numbers, through, 0.0)
-    # As far as the snapshots allow; they move on.
-    return Leftover(numbers, through, 0.0)
+            return Deletable(numbers, through, 0.0)
+    # As far as the snapshots allow; they will move on.
+    return Deletable(numbers, through, 0.0)
 
 
 def _whole_lists(journal: Journal, hosted: HostedPolicy, numbers: list[int], older: int) -> bool:
-    """Return whether the lists that some decisions belong to have ended as a whole.
+    """Return whether the lists that these decisions belong to have ended as a whole.
 
-    The rows of a list are learned from the set of the first one.
+    The rows of a list are learned from the set stored with its first row.
     """
     first = set()
     for number, head in journal.heads_of(hosted.id, numbers, HEAD).items():

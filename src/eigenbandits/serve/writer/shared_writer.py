@@ -1,4 +1,4 @@
-"""`SharedWriter`: a writer of a database that other processes write to as well."""
+"""`SharedWriter`: a writer of a database to which other processes write as well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eigenbandits.serve.writer.writer import Writer
 
 
 class SharedWriter(Writer):
-    """Takes over what others have changed before it changes policies or catalogues, and keeps them from doing so."""
+    """Applies other processes' changes before it changes policies or catalogues, and locks them out while it does."""
 
     alone = False
 
@@ -29,20 +29,20 @@ class SharedWriter(Writer):
     def refuse_spec(self, spec: PolicySpec) -> None:
         """Leave out a policy whose every choice changes its state."""
         for name in spec.alone:
-            raise ReplayError(f"it has a {name}, which deciders cannot keep; run the service without --deciders")
+            raise ReplayError(f"it has a {name}, which deciders do not support; run the service without --deciders")
 
     def refresh(self, journal: Journal) -> None:
-        """Take over what other processes have changed."""
+        """Apply the changes made by other processes."""
 
     def administer(self, task: Task) -> Any:
-        """Run a task, or the next of its steps; one that changes things, on the state of the moment."""
+        """Run a task, or the next of its steps; a task that changes things runs on the latest state."""
         if not task.changes:
             return self.write(task.advance)
         assert self._writing is not None
         self.flush()
         connection = self._writing.connection
         if not self._changing and not self.database.lock_administration(connection):
-            raise unavailable("another process changes policies or catalogues")
+            raise unavailable("another process is changing policies or catalogues")
         self._changing.add(task)
         try:
             if task.steps is None:
@@ -62,7 +62,7 @@ class SharedWriter(Writer):
 
     def _take(self, wait: float = 0.0, budget: float = math.inf) -> list[Command]:
         commands = super()._take(wait, budget)
-        # Those whose callers have given up are not carried on.
+        # Tasks whose callers have given up are not continued.
         for task in [task for task in self._changing if task.future.done()]:
             self._end(task)
         return commands

@@ -1,6 +1,6 @@
-"""Proof that nothing was lost: every policy is rebuilt twice, from its last snapshot and from the log alone.
+"""Verification that nothing was lost: every policy is rebuilt twice, from its last snapshot and from the log alone.
 
-Where not all of the log is kept, the older of its two snapshots takes the place of the log's beginning.
+If part of the log has been deleted, the older of the two snapshots replaces the start of the log.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 
 def differences(database: Database) -> Iterator[tuple[str, bool]]:
-    """Yield for every policy a line with the result, and whether both ways lead to the same bits.
+    """Yield, for every policy, a line with the result and whether both ways lead to the same bits.
 
-    The database may be in use by a server: what is compared is one moment of it. Nothing is created.
+    The database may be in use by a server: the comparison is made at one moment. Nothing is created.
     """
     if not database.exists:
         raise ValueError("there is no database to verify; give the folder of a service with --folder.")
     connection = database.connect()
-    # As in the service: with another number of threads the last bits of sums differ.
+    # As in the service: with another number of threads, the last bits of sums differ.
     blas = threadpool_limits(1, user_api="blas")
     try:
         journal = Journal(connection)
-        # In this order, so that every item exists that a decision names, even while a server is running.
+        # In this order, so that every item that a decision names exists, even while a server is running.
         rows = journal.policies()
         catalogues = {one.name: one for one in recovery.load_catalogues(journal)}
         for row in rows:
@@ -59,7 +59,7 @@ def differences(database: Database) -> Iterator[tuple[str, bool]]:
 def _from_elsewhere(
     database: Database, journal: Journal, row: PolicyRow, catalogues: Mapping[str, Catalogue]
 ) -> HostedPolicy | None:
-    """Return a policy from the log alone or, where not all of that is kept, from the oldest snapshot."""
+    """Return a policy from the log alone, or from the oldest snapshot if the log is incomplete."""
     starts: tuple[recovery.Start, ...] = ("log", "oldest")
     for start in starts:
         with suppress(ReplayError):

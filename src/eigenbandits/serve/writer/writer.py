@@ -34,39 +34,39 @@ from eigenbandits.serve.writer.maintenance import Maintenance
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.registry import BrokenPolicy, Registry
 
-# The seconds that the commands of one batch may take together by estimate; more wait for the next one.
+# The estimated seconds that the commands of one batch may take together; more commands wait for the next batch.
 BUDGET = 0.02
-# Seconds between two rounds of maintenance without traffic, and between two attempts to reach a lost database.
+# Seconds between rounds of maintenance without traffic, and between attempts to reach a lost database.
 _TICK, _RETRY = 0.2, 0.5
-# How long a thread may keep the others waiting while it runs Python, in seconds: requests wait for the writer and the
+# Seconds for which a thread may keep the others waiting while it runs Python: requests wait for the writer and the
 # writer for requests, so they must take turns more often than by default.
 _SWITCH = 0.0005
-# Seconds without a sign from the database after which the service reports it, and seconds to wait for it at the end.
+# Seconds without a response from the database after which the service reports it, and seconds to wait at shutdown.
 _QUIET, _PATIENCE = 5.0, 60.0
 _STARTING, _STOPPING = "the service is starting", "the service is shutting down"
 
 
 class Writer(CommandLoop):
-    """Takes commands from its queue, applies them to the policies in batches, and has them committed.
+    """Takes commands from its queue, applies them to the policies in batches, and submits the batches for commit.
 
-    A second thread commits: while one batch is on its way to the disk, the next is chosen and learned. Batches are
+    A second thread commits: while one batch is on its way to disk, the next is chosen and learned. Batches are
     committed in the order in which they were applied, and no command is resolved before it is committed.
 
     Parameters
     ----------
     settings, database, clock
-        Of the service.
+        The service's settings, database and clock.
 
     Attributes
     ----------
     registry
         What requests see.
     background
-        Where snapshots and checkpoints are written, one at a time.
+        Writes snapshots and checkpoints, one at a time.
     epoch
-        The epoch of decisions that are made now; see `storage.schema.DecisionRow`.
+        The epoch of decisions made now; see `storage.schema.DecisionRow`.
     loaded
-        Set once the policies have been loaded, or that has failed.
+        Set once the policies have been loaded, or loading has failed.
     alone
         Whether no other process decides or learns.
     """
@@ -96,10 +96,10 @@ class Writer(CommandLoop):
         self._maintenance = self.make_maintenance()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
-    # What the roles of a service with deciders do in another way
+    # Overridden by the roles of a service with deciders
 
     def make_maintenance(self) -> Maintenance:
-        """Return what is done between commands."""
+        """Return the object that does the work between commands."""
         return Maintenance(self)
 
     def make_batch(self, journal: Journal, before: Sequence[Batch]) -> Batch:
@@ -107,7 +107,7 @@ class Writer(CommandLoop):
         return Batch(self.registry.policies, journal, before, self.metrics, self.clock.now(), self.epoch)
 
     def host(self, row: PolicyRow, catalogue: Catalogue | None, policy: Policy | None) -> HostedPolicy:
-        """Return a policy that has just been created, with the state that it starts from."""
+        """Return a policy that has just been created, with its initial state."""
         return HostedPolicy(row, catalogue, policy)
 
     def administer(self, task: Task) -> Any:
@@ -115,7 +115,7 @@ class Writer(CommandLoop):
         return self.write(task.advance)
 
     def clean(self, journal: Journal) -> None:
-        """Take up the deletions and uploads that were cut off."""
+        """Resume deletions and uploads that were interrupted."""
         self.write(lambda journal: journal.drop_unfinished_items())
         self._maintenance.garbage = journal.garbage()
 
@@ -123,13 +123,13 @@ class Writer(CommandLoop):
         """Leave out a policy that this role cannot host, by raising `ReplayError`."""
 
     def refuse_unknown(self, name: str) -> None:
-        """Refuse a policy of a name that is not known, if nobody can say yet that there is none."""
-        # Before the policies are loaded nobody can.
+        """Refuse an unknown policy name if it is too early to tell whether the policy exists."""
+        # That is the case until the policies are loaded.
         self.refuse_unless_ready()
 
     @property
     def belief_age(self) -> float | None:
-        """How many seconds ago beliefs held all rewards there were; None where choices are made on the newest one."""
+        """The seconds since beliefs included all rewards; None if choices always use the latest belief."""
         return None
 
     # For requests
@@ -140,13 +140,13 @@ class Writer(CommandLoop):
         if self._state:
             return [self._state]
         if self._committer.failed:
-            return [NO_STORAGE]  # which the writer will notice in a moment
-        # A database that neither answers nor fails reports itself to nobody.
+            return [NO_STORAGE]  # the writer will notice it shortly
+        # A database that neither answers nor fails has to be noticed here.
         quiet = max(time.monotonic() - self._last_step - _TICK, self._committer.busy_for())
         return ["its storage does not answer"] if quiet > _QUIET else []
 
     def refuse_unless_ready(self, policy: int = 0, submitting: int = 0) -> None:
-        """Refuse a command that cannot be taken now, beside those for its policy that are about to be submitted."""
+        """Refuse a command that cannot be accepted now; `submitting` more for its policy are about to be submitted."""
         for reason in self.reasons:
             raise unavailable(reason)
         if self._queue.waiting(policy) + submitting >= self.settings.max_waiting:
@@ -155,13 +155,13 @@ class Writer(CommandLoop):
     # Start and stop
 
     def start(self, wait: float = 60.0) -> None:
-        """Start the thread and wait until it has tried once to open the database; raise if the service cannot run.
+        """Start the thread and wait until it has tried to open the database once; raise if the service cannot run.
 
         The policies are loaded afterward; `loaded` says when.
         """
         self._switch = sys.getswitchinterval()
         sys.setswitchinterval(min(_SWITCH, self._switch))
-        # One thread in BLAS: sums are the same bit for bit, and cores are left for the requests.
+        # One BLAS thread: sums are the same bit for bit, and cores are left for the requests.
         self._blas = threadpool_limits(1, user_api="blas")
         self._thread.start()
         self._opened.wait(wait)
@@ -174,11 +174,11 @@ class Writer(CommandLoop):
         """Finish the waiting commands, take snapshots, and close the database."""
         self._state = _STOPPING
         self._stopping.set()
-        # A task that nobody waits for wakes the thread.
+        # A task without a caller wakes the thread.
         wake = Task(lambda journal: None)
         wake.future.cancel()
         self._queue.put([wake])
-        # With a limit: a database that hangs must not keep the process from ending. What was acknowledged is safe.
+        # With a timeout: a database that hangs must not keep the process from ending. Everything acknowledged is safe.
         self._thread.join(_PATIENCE)
         if self._thread.is_alive():
             log_event("the writer does not stop; giving up on it", logging.ERROR)
@@ -199,7 +199,7 @@ class Writer(CommandLoop):
                 if not (self._opened.is_set() or isinstance(error, StorageError)):
                     self.failure = error
                 self._recover(error)
-            except Exception as error:  # a defect: log it, and continue from what the log says
+            except Exception as error:  # a bug: log it, and continue from the state in the log
                 log_event("writer failed", logging.ERROR, trace=True)
                 for hosted in self.registry.policies.values():
                     hosted.dirty = True
@@ -207,7 +207,7 @@ class Writer(CommandLoop):
         self._finish()
 
     def _recover(self, error: Exception) -> None:
-        """Report that the database is lost, reject the waiting commands, and wait a little before the next attempt."""
+        """Report that the database is lost, reject the waiting commands, and pause before the next attempt."""
         if not self._stopping.is_set():
             self._state = NO_STORAGE
         self.metrics.storage_errors.inc()
@@ -246,15 +246,15 @@ class Writer(CommandLoop):
     # The database, opened or opened again
 
     def _open(self) -> None:
-        """Connect, become the one writer, and load what memory does not hold or cannot be trusted with."""
-        # What is in the database now may be older than what memory knows.
+        """Connect, become the only writer, and load what is missing from memory or cannot be trusted."""
+        # The database may now be older than what memory knows.
         self.epoch = new_epoch()
         self._connect()
         assert self._reading is not None
         journal = self._reading
         self.reload_keys()
         self._opened.set()
-        # Before the catalogues, which then hold every item that a decision names.
+        # Before the catalogues, which then contain every item that a decision names.
         rows = journal.policies()
         before = self._resumed if self.loaded.is_set() else {}
         self._resumed = recovery.resumptions(rows, before, self.clock.now())
@@ -266,7 +266,7 @@ class Writer(CommandLoop):
         for hosted in self.registry.policies.values():
             if hosted.spec.catalogue is not None:
                 hosted.catalogue = self.registry.catalogues[hosted.spec.catalogue]
-        # It may be possible to read from it but not to write, as on a full disk.
+        # Reading may be possible when writing is not, as on a full disk.
         self.write(lambda journal: journal.try_writing())
         self.clean(journal)
         if not self._stopping.is_set():
@@ -277,20 +277,20 @@ class Writer(CommandLoop):
         self.loaded.set()
 
     def _connect(self) -> None:
-        """Connect, and become the one writer."""
+        """Connect, and become the only writer."""
         self._writing = Journal(self.database.connect())
         self.database.claim(self._writing.connection)
         self._reading = Journal(self.database.connect())
         if LaneJournal(self._reading.connection).has_lanes():
             raise ValueError(
-                "this database is served by deciders and a learner; start it with --deciders, or as these roles."
+                "this database is served by deciders and a learner; start it with --deciders, or in these roles."
             )
         self._committer.start(self._writing)
 
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
-        """Return policies from the disk; those that cannot be rebuilt are noted and left out."""
+        """Return policies from the disk; those that cannot be rebuilt are recorded and left out."""
         assert self._reading is not None
-        found: list[HostedPolicy] = []
+        loaded: list[HostedPolicy] = []
         for number, row in enumerate(rows):
             if self._stopping.is_set():
                 break
@@ -304,27 +304,27 @@ class Writer(CommandLoop):
                 self.refuse_spec(PolicySpec.from_text(row.spec))
                 hosted = recovery.load(self.database, self._reading, row, self.registry.catalogues)
                 hosted.resumed = self._resumed.get(row.id, hosted.resumed)
-                found.append(hosted)
+                loaded.append(hosted)
             except (ReplayError, ValueError) as error:
                 self.registry.broken[row.name] = BrokenPolicy(row.id, str(error))
                 log_event("policy left out", logging.ERROR, policy=row.name, reason=str(error))
-        return found
+        return loaded
 
     def forget(self, policy: int, name: str) -> None:
-        """Drop what is known about a policy that was deleted."""
+        """Drop everything known about a deleted policy."""
         self._maintenance.forget(policy)
         self.metrics.forget(name)
 
-    def look_again(self, policy: int) -> None:
-        """Look again when the decisions of a policy are over, after its time to live has changed."""
-        self._maintenance.look_again(policy)
+    def recheck_expiry(self, policy: int) -> None:
+        """Recompute when the decisions of a policy expire, after its time to live has changed."""
+        self._maintenance.recheck_expiry(policy)
 
     def discard(self, kind: str, id_: int) -> None:
-        """Have the rows of a policy or a catalogue that was deleted removed, some at a time."""
+        """Schedule the rows of a deleted policy or catalogue for removal, a batch at a time."""
         self._maintenance.garbage.append((kind, id_))
 
     def discard_items(self, catalogue: Catalogue) -> None:
-        """Have the items of a version that a catalogue never reached removed."""
+        """Schedule the items of a version that a catalogue never reached for removal."""
         self._maintenance.unfinished.append(catalogue)
 
     def reload_keys(self) -> None:
@@ -340,7 +340,7 @@ class Writer(CommandLoop):
         if commands:
             self._apply(commands)
         else:
-            # A batch that failed must be noticed even without traffic.
+            # A failed batch must be noticed even without traffic.
             self._committer.in_flight()
         damaged = self._committer.damaged
         if damaged:
@@ -353,7 +353,7 @@ class Writer(CommandLoop):
     # For maintenance and tasks
 
     def transact(self, action: Callable[[Batch], Any]) -> PolicyError | None:
-        """Let a batch do something in memory, then submit it to be committed; return the failure of a policy."""
+        """Apply an action to a batch in memory, then submit it for commit; return the failure of a policy, if any."""
         assert self._reading is not None
         before = self._committer.in_flight()
         batch = self.make_batch(self._reading, before)
@@ -377,27 +377,27 @@ class Writer(CommandLoop):
         self._committer.flush()
 
     def write(self, action: Callable[[Journal], Any]) -> Any:
-        """Run something in a transaction of its own, with nothing else in flight."""
+        """Run an action in a transaction of its own, with nothing else in flight."""
         assert self._writing is not None
         self.flush()
         with self._writing.connection.transaction():
             result = action(self._writing)
-        # Deletions and uploads may write much.
+        # Deletions and uploads may write a lot.
         self.database.finish_checkpoint(self._writing.connection)
         return result
 
     def between(self, action: Callable[[Connection], Any]) -> Any:
-        """Run something on the connection that writes, with nothing in flight and outside of any transaction."""
+        """Run an action on the writing connection, with nothing in flight and outside of any transaction."""
         assert self._writing is not None
         self.flush()
         return action(self._writing.connection)
 
     def _reload(self, touched: Sequence[HostedPolicy]) -> None:
-        """Load policies again that may have done what the log does not know."""
+        """Reload policies that may have done something that the log does not contain."""
         assert self._reading is not None
         for hosted in touched:
             hosted.dirty = True
         self.flush()
-        wanted = {hosted.id for hosted in touched}
-        fresh = self._load([row for row in self._reading.policies() if row.id in wanted])
-        self.registry.publish([one for one in self.registry.policies.values() if one.id not in wanted] + fresh)
+        ids = {hosted.id for hosted in touched}
+        fresh = self._load([row for row in self._reading.policies() if row.id in ids])
+        self.registry.publish([one for one in self.registry.policies.values() if one.id not in ids] + fresh)

@@ -1,1 +1,1 @@
-"""ASGI middleware, one concern in each file; `application` puts around each endpoint what its row declares."""
+"""ASGI middleware, one concern per file; `application` wraps each endpoint in what its row declares."""

@@ -9,7 +9,7 @@ from eigenbandits.serve.keys import KeyRing
 
 
 class Authorization:
-    """Lets requests pass whose key allows a scope, and the policy in the path; the caller is in `scope["caller"]`."""
+    """Admits requests whose key allows a scope and the policy in the path; puts the caller in `scope["caller"]`."""
 
     def __init__(self, keys: KeyRing, scope: str) -> None:
         self._keys = keys
@@ -18,6 +18,6 @@ class Authorization:
     def __call__(self, scope: Scope) -> None:
         """Check one request."""
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        # Without a policy in the path: the list of policies, catalogues, keys, the status and the metrics.
+        # There is no policy in the path of the list of policies, catalogues, keys, the status and the metrics.
         policy = scope.get("path_params", {}).get("name") if scope["path"].startswith("/v1/policies/") else None
         scope["caller"] = self._keys.check(header.decode("latin-1"), self._scope, policy)

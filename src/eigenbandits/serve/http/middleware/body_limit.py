@@ -1,4 +1,4 @@
-"""Limits to the size of a body, and to the time that it may take to arrive."""
+"""Limits on the size of a body and on the time that it may take to arrive."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from eigenbandits.serve.errors import Refusal, unavailable
 
 
 class BodyLimit:
-    """Refuses a body that is too large or too slow, by its declared length or while it arrives.
+    """Refuses a body that is too large or too slow, based on its declared length or while it arrives.
 
     Parameters
     ----------
     app
-        The application inside.
+        The wrapped application.
     limit
-        Largest size in bytes.
+        The largest size in bytes.
     seconds, per
-        A body has this many seconds, and as many again for each `per` bytes of its length.
+        A body has this many seconds, and the same again for each `per` bytes of its length.
     """
 
     def __init__(self, app: ASGIApp, limit: int, seconds: float, per: int) -> None:
@@ -36,7 +36,7 @@ class BodyLimit:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._seconds * (1.0 + int(length) / self._per)
         size, more = 0, True
-        # Most bodies have arrived by now, as uvicorn knows, and need no timer.
+        # Most bodies have fully arrived by now, as uvicorn knows, and need no timer.
         arrived = getattr(getattr(receive, "__self__", None), "more_body", True) is False
 
         async def receive_within_limits() -> Message:
@@ -52,7 +52,7 @@ class BodyLimit:
                 except TimeoutError:
                     raise unavailable("the body of the request did not arrive in time") from None
             if message["type"] == "http.disconnect":
-                raise Refusal(400, "invalid_request", "The connection ended before the body did.")
+                raise Refusal(400, "invalid_request", "The connection was closed before the whole body arrived.")
             size += len(message.get("body", b""))
             more = message.get("more_body", False)
             if size > self._limit:

@@ -1,4 +1,4 @@
-"""What must hold of a request before its body is read."""
+"""Checks made before the body of a request is read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-# Raises a `Refusal` where it does not hold.
+# Raises a `Refusal` if the check fails.
 Check = Callable[[Scope], None]
 
 
 class Checks:
-    """Makes some checks in turn, in one layer: one for each of them would cost more than they do."""
+    """Makes several checks in a single layer: a layer for each would cost more than the checks themselves."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Check]) -> None:
         self._app = app

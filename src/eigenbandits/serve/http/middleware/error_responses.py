@@ -1,4 +1,4 @@
-"""Exceptions as responses."""
+"""Conversion of exceptions to responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.serve.logs import log_event
 
 
 class ErrorResponses:
-    """Answers with the refusal that was raised inside; anything else is logged, and callers learn nothing of it."""
+    """Responds with the refusal that was raised inside; any other exception is logged, and callers get no details."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -36,9 +36,9 @@ class ErrorResponses:
 
 
 def error_response(error: Exception, scope: Scope) -> Response:
-    """Return the response to a request that an exception ended; called where the exception is handled."""
+    """Return the response to a request that an exception ended; called while the exception is being handled."""
     refusal = error if isinstance(error, Refusal) else internal()
     if refusal is not error:
         log_event("request failed", logging.ERROR, trace=True, request=scope["request_id"], method=scope["method"])
-    # In ASCII: the message may quote text of the caller that cannot be encoded.
+    # In ASCII, since the message may quote text from the caller that cannot be encoded.
     return Response(json.dumps(refusal.body()), refusal.status, refusal.headers, "application/json")

@@ -1,4 +1,4 @@
-"""Protection of a service without keys from web pages elsewhere."""
+"""Protection of a service without keys from web pages on other sites."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eigenbandits.serve.keys import KeyRing
 
 
 class LocalOrigin:
-    """While there is no key, refuses what a page of another site sends through a browser on this machine."""
+    """While there is no key, refuses requests that another site's page sends through a browser on this machine."""
 
     def __init__(self, keys: KeyRing) -> None:
         self._keys = keys
@@ -22,11 +22,11 @@ class LocalOrigin:
         """Check one request."""
         if self._keys.open:
             for name, value in scope["headers"]:
-                # A browser names no origin when a page elsewhere embeds an address, as an image for example; but it
-                # says from where. The service's own page may be linked to.
+                # When another site's page embeds an address, such as an image, a browser sends no origin, but it sends
+                # sec-fetch-site. Links to the service's own page are allowed.
                 embedded = name == b"sec-fetch-site" and value in (b"cross-site", b"same-site") and scope["path"] != "/"
                 if embedded or (name in (b"host", b"origin") and not _is_local(value)):
-                    message = "Without keys this service answers only to this machine by its own name; create a key."
+                    message = "Without keys, this service answers only this machine under a local name; create a key."
                     raise Refusal(403, "not_from_here", message)
 
 

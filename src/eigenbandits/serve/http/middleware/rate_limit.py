@@ -1,4 +1,4 @@
-"""A limit to how often each key may send requests."""
+"""A limit on how often each key may send requests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from starlette.types import Scope
 
 from eigenbandits.serve.errors import Refusal
 
-# Keys whose buckets are kept; dropping the one unused for longest only ever errs in a caller's favor.
+# The number of keys whose buckets are kept; dropping the least recently used one only favors its caller.
 KEPT = 10_000
 
 
 class TokenBuckets:
-    """A bucket of tokens for each key, filled at the permitted rate, with room for one second's worth of requests.
+    """A token bucket for each key, filled at the permitted rate, with room for one second's worth of requests.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class TokenBuckets:
 
 
 class RateLimit:
-    """Refuses requests of a key, that of `scope["caller"]`, that come faster than permitted."""
+    """Refuses requests of a key, taken from `scope["caller"]`, that come faster than permitted."""
 
     def __init__(self, buckets: TokenBuckets) -> None:
         self._buckets = buckets

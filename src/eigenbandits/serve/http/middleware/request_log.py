@@ -1,4 +1,4 @@
-"""Request ids, metrics and the log line of each request."""
+"""The id, metrics and log line of each request."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from eigenbandits.serve.logs import log_event, logger
 from eigenbandits.serve.metrics import Metrics
 
-# Unique over restarts, so that an id in a report leads to one place in the logs.
+# Unique across restarts, so that an id in a report leads to one place in the logs.
 _START, _NUMBERS = secrets.token_hex(4), itertools.count(1)
 
 
 def new_request_id() -> str:
-    """Return an id that no other request has."""
+    """Return a unique request id."""
     return f"{_START}-{next(_NUMBERS):x}"
 
 
 class RequestLog:
-    """Gives each request an id, which its response and its log lines carry, and counts it.
+    """Gives each request an id, included in its response and its log lines, and counts it.
 
     Parameters
     ----------
     app
-        The application inside.
+        The wrapped application.
     metrics
         Where requests are counted.
     label
-        The name of the endpoint in metrics.
+        The endpoint's name in metrics.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, label: str) -> None:
@@ -56,7 +56,7 @@ class RequestLog:
         self.count(scope, status, started)
 
     def count(self, scope: Scope, status: int, started: float) -> None:
-        """Count a request that began at a time of `time.perf_counter`, and log it where that is asked for."""
+        """Count a request that started at a `time.perf_counter` time; log it if it failed or the log level is debug."""
         seconds = time.perf_counter() - started
         self._metrics.count_request(self._label, status, seconds, started, scope.get("path_params", {}).get("name", ""))
         if status >= 500 or logger.isEnabledFor(logging.DEBUG):
