@@ -142,6 +142,13 @@ class BoundedSpectrum(Spectrum):
         """The directions that stood out."""
         return None if self.directions is None else self.directions[:, : self.rank_found]
 
+    def merge(self, replicas: Sequence[Replica[Any]]) -> None:
+        """Add up the second moments; how many directions stand out is found again with the directions.
+
+        Defined here to declare that `rank_found` is taken care of (`merging.refuse_unknown`).
+        """
+        super().merge(replicas)
+
     def _count(self, vectors: Array) -> None:
         PCA._count(self, vectors)
 
