@@ -216,6 +216,39 @@ def played(policy, count=40, dim=DIM, seed=0, reward=None):
     return np.array(rows), np.array(rewards)
 
 
+def fits(policy, count, reward):
+    """Let a policy learn, and return after how many rewards it fitted the prior."""
+    found = [0]
+    rng = np.random.default_rng(3)
+    for place in range(count):
+        decision = policy.choose(rng.standard_normal((4, DIM)))
+        if policy.belief.fitted != found[-1]:
+            found.append(policy.belief.fitted)
+        policy.learn(decision, reward(place, decision.action, rng))
+    return found
+
+
+def test_surprises_that_no_fit_ends_cause_few_fits():
+    """One reward in fifty is 30 times as noisy: from 200 to 3,000 rewards, 7 regular fits, and 55 at growths of 5 %."""
+
+    def contaminated(_, action, rng):
+        return float(action[0] + (3.0 if rng.random() < 0.02 else 0.1) * rng.standard_normal())
+
+    found = fits(eb.EigenUCB(seed=0), 3000, contaminated)
+    assert len([count for count in found if count > 200]) <= 12
+
+
+def test_a_change_of_the_noise_causes_an_early_fit_and_then_regular_ones():
+    """Ten times the noise from reward 1,000 on: it is fitted at once, and then there is nothing to be surprised by."""
+    found = fits(
+        eb.EigenUCB(seed=0), 3000, lambda t, x, rng: float(x[0] + (0.3 if t < 1000 else 3.0) * rng.standard_normal())
+    )
+    later = [count for count in found if count > 1000]
+    regular = next(count for count in reversed(found) if count <= 1000)
+    assert later[0] <= max(1010, 1.06 * regular)
+    assert len(later) <= 8
+
+
 def test_the_posterior_is_the_mixture_of_its_members_and_follows_each_reward():
     """After a fit the mixture's moments by hand; after more rewards, Bayes's rule on top of them."""
     policy = eb.EigenUCB(seed=0)

@@ -42,7 +42,8 @@ Array = NDArray[np.float64]
 GROWTH = 0.5
 # The prior is also refitted once the rewards are e⁶ times as likely under twice the expected variance, as after one
 # reward five standard deviations off, or many that are off by less. The number of rewards must have grown by 5 % since
-# the last fit, so that heavy tails do not cause a fit in every round.
+# the last fit. If a fit did not end the surprises, as with heavy tails or rare failures, no fit will: the growth
+# required doubles, up to that of the regular fits.
 SURPRISING, SOONEST = 6.0, 0.05
 # The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
@@ -80,7 +81,7 @@ class Spectral(Ambient):
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
         *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "bounds"),
-        *("fitted", "surprise", "kappa", "ridge", "score", "repeats", "mean"),
+        *("fitted", "surprise", "least_growth", "kappa", "ridge", "score", "repeats", "mean"),
     )
 
     def __init__(self, noise: float | None = None, width: float = 1.0, memory: float | None = None) -> None:
@@ -101,6 +102,8 @@ class Spectral(Ambient):
         # The number of rewards at the next and at the last fit of the prior, and the surprise accumulated since.
         self.due = self.fitted = 0
         self.surprise = 0.0
+        # The growth in the number of rewards after which a surprise may cause a fit.
+        self.least_growth = SOONEST
         # The first reward is subtracted from all rewards before they are summed, so that an offset costs no digits.
         self.origin: float | None = None
         self.bounds = Bounds()
@@ -108,6 +111,10 @@ class Spectral(Ambient):
         self.repeats = Repeats()
         # The prior's mean (D,), or None for 0.
         self.mean: Array | None = None
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned; files may have been written before there was a least growth."""
+        super().restore({"least_growth": SOONEST} | state)
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as given, not as learned."""
@@ -184,16 +191,21 @@ class Spectral(Ambient):
 
         For a reward z standard deviations off, z²/4 − log(2)/2 is the log-likelihood ratio of twice the variance. Its
         sum since the last fit, kept at or above 0, is a CUSUM (Page 1954), whose false alarms are at least
-        e^SURPRISING rewards apart on average (Lorden 1971).
+        e^SURPRISING rewards apart on average (Lorden 1971). It stops at an alarm, which stands until the next fit.
         """
         expected = linalg.dot(action, self.center)
         gain, _ = self._update(action, reward)
-        square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
-        ratio = 0.25 * square - 0.5 * math.log(2.0)
-        self.surprise = max(self.surprise + ratio, 0.0) if self.bounds.differ else 0.0
+        if not self.surprised and self.bounds.differ:
+            square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
+            self.surprise = max(self.surprise + 0.25 * square - 0.5 * math.log(2.0), 0.0)
         count = self.evidence.count + 1
-        if self.surprise > SURPRISING and count >= (1.0 + SOONEST) * self.fitted:
+        if self.surprised and count >= (1.0 + self.least_growth) * self.fitted:
             self.due = min(self.due, count)
+
+    @property
+    def surprised(self) -> bool:
+        """Whether the rewards since the last fit are not as the prior expects."""
+        return self.surprise > SURPRISING
 
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards: one by one while the next choice will use the posterior, the others as sums."""
@@ -299,6 +311,7 @@ class Spectral(Ambient):
             self._fit_sample(basis, spectrum, rank, until)
         self.factor = self.solved_action = self.solved = None
         # Last, so that an interrupted fit is repeated.
+        self.least_growth = min(2.0 * self.least_growth, GROWTH) if self.surprised else SOONEST
         self.due, self.fitted, self.surprise = count + until, count, 0.0
 
     def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int, rank: int) -> list[Member]:
