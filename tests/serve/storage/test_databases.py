@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -174,21 +175,19 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
 def test_connections_write_in_turns_and_wait_no_longer_than_it_takes(tmp_path, monkeypatch):
     database = sqlite.SqliteDatabase(tmp_path)
     one, other = database.connect(), database.connect()
-    slept: list[float] = []
-
-    def commit_meanwhile(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 3:
-            one.execute("COMMIT")
-
-    monkeypatch.setattr(time, "sleep", commit_meanwhile)
     one.execute("BEGIN")
+    started = time.monotonic()
+    commit = threading.Timer(0.05, one.execute, ["COMMIT"])
+    commit.start()
     with other.transaction():
+        assert time.monotonic() - started >= 0.05
         other.execute("INSERT INTO meta VALUES ('a', '1')")
-    assert len(slept) == 3
-    assert sum(slept) < 0.01
+    commit.join()
+    other.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite, "_PATIENCE", 0.05)
+        other = database.connect()
     one.execute("BEGIN")
-    monkeypatch.setattr(sqlite, "_PATIENCE", 0.0)
     with pytest.raises(StorageError, match="another process has been writing"), other.transaction():
         pass
     one.rollback()

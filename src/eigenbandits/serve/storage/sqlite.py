@@ -17,6 +17,7 @@ from eigenbandits.serve.errors import DamagedError, InUseError, StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Connection, Database, prepare
 from eigenbandits.serve.storage.table import Row
+from eigenbandits.serve.storage.turn import Turn
 
 SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
 # Bytes from which the write-ahead log is made to start over, and to which its file is truncated if it has grown larger.
@@ -27,9 +28,8 @@ _PASSES, _SHORT = 10, 0.005
 _REWRITTEN = 256 * 2**20
 # Pages returned to the operating system at a time.
 _PAGES = 256
-# Seconds a transaction waits for its turn, and seconds between checks. SQLite's own busy handler sleeps for up to a
-# tenth of a second between checks, in which dozens of others could commit: a commit takes a millisecond.
-_PATIENCE, _INTERVAL = 10.0, 2e-4
+# Seconds a transaction waits for its turn.
+_PATIENCE = 10.0
 # Beliefs kept per policy: a decider may be about to read the one before the latest.
 _BELIEFS = 4
 _SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
@@ -49,7 +49,7 @@ class SqliteConnection(Connection):
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
             self._raw.execute(f"PRAGMA journal_size_limit = {LARGE_WAL}")
-            self._turn = _Turn(path.with_name("turn"))
+            self._turn = Turn(path.with_name("turn"), _PATIENCE)
         except sqlite3.Error as error:
             raise _failure(error) from error
 
@@ -99,47 +99,6 @@ class SqliteConnection(Connection):
         """Close."""
         self._raw.close()
         self._turn.close()
-
-
-class _Turn:
-    """The right to write, which only one connection has at a time.
-
-    It is a file lock, which the operating system releases when the process ends, however it ends.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.taken = False
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StorageError(f"cannot open {path} ({error.strerror})") from error
-
-    def take(self) -> None:
-        """Wait until no other connection is writing."""
-        if self._file < 0:
-            raise StorageError("the connection is closed")
-        until = time.monotonic() + _PATIENCE
-        while not self.taken:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self.taken = True
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    message = f"another process has been writing to the database for {_PATIENCE:g} seconds"
-                    raise StorageError(message) from None
-                time.sleep(_INTERVAL)
-
-    def end(self) -> None:
-        """Let other connections write."""
-        if self.taken:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-            self.taken = False
-
-    def close(self) -> None:
-        """Release the lock permanently and close its file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file, self.taken = -1, False
 
 
 def _failure(error: sqlite3.Error) -> StorageError:
