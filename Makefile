@@ -11,7 +11,7 @@ export MKL_NUM_THREADS := 1
 # The theme advertises its successor on every build.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test lint format docs bench dist clean
+.PHONY: help demo test lint format docs publish-docs bench dist clean
 .NOTPARALLEL:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make docs    the documentation site, in site/"
+	@echo "make publish-docs VERSION=0.2 ALIAS=latest    the site as one version of several, on the branch gh-pages"
 	@echo "make bench   time, memory and regret beside other libraries; see benchmarks/README.md"
 	@echo "make dist    the source archive and the wheel, in dist/, checked where nothing of the repository is"
 	@echo "make clean   remove everything that the targets made"
@@ -58,6 +59,13 @@ test: lint docs
 
 docs: $(VENV)/.installed-test
 	$(BIN)/mkdocs build --strict --quiet
+
+# The site's first page leads to `latest`, or to this version before anything has been called so.
+publish-docs: export DOCS_VERSIONS := mike
+publish-docs: export PATH := $(CURDIR)/$(BIN):$(PATH)
+publish-docs: $(VENV)/.installed-test
+	mike deploy --push --update-aliases $(VERSION) $(ALIAS)
+	mike set-default --push "$$(mike list latest >/dev/null 2>&1 && echo latest || echo $(VERSION))"
 
 # An environment of its own: the peers' dependencies stay out of ours. `make bench BENCH=--quick` takes two minutes.
 bench:
