@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from eigenbandits.belief.spectral.likelihood import Reading
-from eigenbandits.theory.marginal import residual_evidence
+from eigenbandits.theory.marginal import residual_evidence, tempered
 
 Array = NDArray[np.float64]
 
@@ -23,18 +23,27 @@ _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 
 
-def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: dict[str, Any]) -> tuple[Array, Array]:
+def evidence(
+    reading: Reading, kernels: Sequence[tuple[Array, Array]], kurtosis: float, known: dict[str, Any]
+) -> tuple[Array, Array]:
     """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
 
     Parameters
     ----------
     reading, kernels
         The rewards, and for each shape the reading's A and v.
+    kurtosis
+        The excess kurtosis of the errors (`tempered`).
     known
         Keyword arguments of `residual_evidence` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
-    logs = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets + _LOG_PRIOR
+    nothing = residual_evidence(np.asarray(reading.squares), reading.count, **known)
+    gains = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
+    if kurtosis > 0.0:
+        # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
+        gains = tempered(gains, np.gradient(log_dets, _LOG_RATIOS, axis=1), reading.count, kurtosis)
+    logs = nothing + gains + _LOG_PRIOR
     highest = logs.max(axis=1)
     weights = np.exp(logs - highest[:, None])
     totals = weights.sum(axis=1)
