@@ -264,7 +264,7 @@ class Ambient(RidgeBelief):
     def view(self, lifted: Array) -> View:
         """Return a view of the ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
-        return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)
+        return AmbientView(self, lifted, self.omega(offered=offered), offered)
 
     def root(self) -> Root:
         """Return a source of draws from N(0, Z)."""
