@@ -281,7 +281,8 @@ class Ambient(RidgeBelief):
             self.factor = finding.factor
             self.recent = np.zeros((max(32, len(self.center)), len(self.center)))
             self.recent_count = 0
-        self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
+        if finding.largest_norm > self.evidence.largest_norm:
+            self.evidence.largest_norm = finding.largest_norm
         if finding.list_size is not None:
             self.short_list.note(finding.list_size)
 

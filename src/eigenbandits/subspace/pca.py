@@ -255,9 +255,10 @@ class PCA(Subspace):
 
     def frame(self) -> Frame:
         """Return the subspace, recomputed if that is due."""
-        growth = 0.0 if self.refresh == "every-round" else self.growth
-        if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
-            self._find()
+        if self.added > self.refreshed_at:
+            growth = 0.0 if self.refresh == "every-round" else self.growth
+            if self.added >= (1.0 + growth) * self.refreshed_at:
+                self._find()
         frame = self.current()
         assert frame is not None
         return frame
