@@ -264,7 +264,7 @@ class Ambient(RidgeBelief):
     def view(self, lifted: Array) -> View:
         """Return a view of the ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
-        return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)
+        return AmbientView(self, lifted, self.omega(offered=offered), offered)
 
     def root(self) -> Root:
         """Return a source of draws from N(0, Z)."""
@@ -281,7 +281,8 @@ class Ambient(RidgeBelief):
             self.factor = finding.factor
             self.recent = np.zeros((max(32, len(self.center)), len(self.center)))
             self.recent_count = 0
-        self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
+        if finding.largest_norm > self.evidence.largest_norm:
+            self.evidence.largest_norm = finding.largest_norm
         if finding.list_size is not None:
             self.short_list.note(finding.list_size)
 

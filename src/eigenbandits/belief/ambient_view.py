@@ -27,20 +27,22 @@ MANY, FEW = 64, 8
 class AmbientView(View):
     """C_d as seen through one decision set."""
 
-    def __init__(self, belief: Ambient, lifted: Array, omega: float, root: Root, offered: float = 0.0) -> None:
+    # Until they are needed.
+    _estimates: Array | None = None
+    _uppers: Array | None = None
+    _products: Array | None = None
+    _kept: tuple[int, Array, Array] | None = None
+    _root: Root | None = None
+    _list_size: ListSize | None = None
+
+    def __init__(self, belief: Ambient, lifted: Array, omega: float, offered: float = 0.0) -> None:
         self.belief = belief
         self.lifted = lifted
         self.omega = omega
-        self._root = root
         self._offered = offered
         self._center = belief.center
-        self._estimates: Array | None = None
-        self._uppers: Array | None = None
-        self._products: Array | None = None
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
-        self._kept: tuple[int, Array, Array] | None = None
-        self._list_size: ListSize | None = None
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -76,12 +78,13 @@ class AmbientView(View):
 
     def finding(self, index: int) -> Finding | None:
         """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
+        made = None if self._root is None else self._root.made
         action = solved = self.solved(index)
         if solved is not None:
             action, solved = self._copies(index)
-        elif self._root.made is None and not self._offered:
+        elif made is None and not self._offered:
             return None
-        return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
+        return Finding(action, solved, made, self._offered, list_size=self._list_size)
 
     def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
@@ -204,7 +207,9 @@ class AmbientView(View):
 
     def part(self, rows: slice | Rows) -> AmbientView:
         """Return the view of a subset of the actions."""
-        part = type(self)(self.belief, self.lifted[rows], self.omega, self._root, self._offered)
+        part = type(self)(self.belief, self.lifted[rows], self.omega, self._offered)
+        # One factor for all parts.
+        part._root = self._draws()
         part._uppers = None if self._uppers is None else self._uppers[rows]
         part._products = None if self._products is None else self._products[rows]
         part._solved = among(self._solved, rows, len(self.lifted))
@@ -224,11 +229,17 @@ class AmbientView(View):
             self._compute_products()
             assert self._products is not None
             return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
-        deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))
+        deviations = scale * self.belief.inverse.times_columns(self._draws().draw(count, rng))
         return models(self.lifted, self.estimates(), self._center, deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models spread uniformly over the boundary of the ellipsoid."""
         return boundary(
-            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._root, count, rng
+            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._draws(), count, rng
         )
+
+    def _draws(self) -> Root:
+        """Return the source of draws from N(0, Z)."""
+        if self._root is None:
+            self._root = self.belief.root()
+        return self._root

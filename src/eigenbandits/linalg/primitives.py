@@ -17,6 +17,8 @@ dot = blas.ddot
 axpy = blas.daxpy
 # Stands for a missing matrix in functions that take one.
 NOTHING: Array = np.zeros((0, 0))
+# As an array, which NumPy need not convert in every round.
+_ZERO: Array = np.zeros(())
 
 
 def add_diagonal(matrix: Array, value: float) -> None:
@@ -40,7 +42,7 @@ def row_dots(first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 
 def take_roots(squares: Array) -> None:
     """Take the square root of each number in place; numbers that rounding has made negative count as 0."""
-    np.maximum(squares, 0.0, out=squares)
+    np.maximum(squares, _ZERO, out=squares)
     np.sqrt(squares, out=squares)
 
 

@@ -173,7 +173,7 @@ class Subspace(Component):
         center
             What was subtracted from them (d,), if anything was.
         """
-        self.seen += actions.shape[0]
+        self.seen += len(actions)
         self.sets += 1
 
     def observe_all(self, vectors: Array, center: Array | None = None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import blas
 
 from eigenbandits import inputs, linalg, merging, theory
 from eigenbandits.inputs import Array
@@ -165,9 +166,12 @@ class PCA(Subspace):
         if center is not None:
             vectors = vectors - center
         self.centered = self.around_mean or center is not None
-        self.added += len(vectors)
+        count = len(vectors)
+        self.added += count
         if self.around_mean:
-            self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
+            ones = _ONES[:count] if count <= len(_ONES) else np.ones(count)
+            # In place.
+            self.total = blas.dgemv(1.0, vectors.T, ones, beta=1.0, y=self.total, overwrite_y=1)
         self._count(vectors)
         self.moment.add_rows(vectors)
 
@@ -251,9 +255,10 @@ class PCA(Subspace):
 
     def frame(self) -> Frame:
         """Return the subspace, recomputed if that is due."""
-        growth = 0.0 if self.refresh == "every-round" else self.growth
-        if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
-            self._find()
+        if self.added > self.refreshed_at:
+            growth = 0.0 if self.refresh == "every-round" else self.growth
+            if self.added >= (1.0 + growth) * self.refreshed_at:
+                self._find()
         frame = self.current()
         assert frame is not None
         return frame

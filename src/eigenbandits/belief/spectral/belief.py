@@ -25,7 +25,7 @@ from eigenbandits.belief.spectral.members import (
     sums_estimate,
     thin_covariance,
 )
-from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.prior import FORECAST, LEAST_WEIGHT, SHAPES, LearnedPrior, Member
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
@@ -198,9 +198,10 @@ class Spectral(Ambient):
         if not self.surprised and self.bounds.differ:
             square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
             self.surprise = max(self.surprise + 0.25 * square - 0.5 * math.log(2.0), 0.0)
-        count = self.evidence.count + 1
-        if self.surprised and count >= (1.0 + self.least_growth) * self.fitted:
-            self.due = min(self.due, count)
+        if self.surprised:
+            count = self.evidence.count + 1
+            if count >= (1.0 + self.least_growth) * self.fitted:
+                self.due = min(self.due, count)
 
     @property
     def surprised(self) -> bool:
@@ -251,7 +252,7 @@ class Spectral(Ambient):
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the shape that this family of priors makes."""
-        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == (2 * len(SHAPES) + 1,))
+        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == FORECAST)
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
@@ -435,7 +436,7 @@ class Spectral(Ambient):
     def linear(self, lifted: Array) -> SpectralView:
         """Return the view of the linear model."""
         allowance = ALLOWANCE * self.noise if self.score else math.inf
-        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root(), allowance)
+        return SpectralView(self, lifted, self.omega_of(len(lifted)), allowance)
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, a description of the prior, its widths, and the number of rewards learned."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits import merging
-from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spreads, whitened
 from eigenbandits.belief.spectral.ratios import evidence
 from eigenbandits.component import Component
 from eigenbandits.merging import Replica
@@ -48,6 +48,8 @@ class Shape:
 # From a shape that ignores the spectrum, doubling the power, to one almost confined to the first direction; and the
 # paper's shape, in which all directions that stand out have the same variance and the others almost none.
 SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
+# The shape of a forecast: the estimate, each member's M, then each member's a.
+FORECAST = (2 * len(SHAPES) + 1,)
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
 # A member below this weight is left out of the posterior; the weights are not accurate to one part in a thousand.
@@ -216,7 +218,8 @@ class LearnedPrior(Component):
             The constant that was subtracted from the rewards of the reading.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
-        priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]
+        powers, ranks = [shape.power for shape in SHAPES], [rank if shape.cut else 1 for shape in SHAPES]
+        priors = spreads(spectrum, tracked, powers, ranks)
         kernels = [reading.kernel(prior) for prior in priors]
         self._flush(origin)
         count, squares, fourths = self.errors.tolist()
@@ -224,7 +227,7 @@ class LearnedPrior(Component):
         as_regrets = self._as_regrets(origin, reading.count, float(as_values.max()), known)
         fits = []
         for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
-            lower, _ = factor(kernel, ratio)
+            lower = factor(kernel, ratio)
             white = whitened(lower, vector)
             residual = float(reading.residual(float(white @ white), ratio))
             fits.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))

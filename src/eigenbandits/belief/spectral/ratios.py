@@ -63,9 +63,10 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
     ([0.0, 2.0, 1.0], [3.0, 0.0])
     """
     size = len(vector) + 1
-    bordered = np.zeros((size, size), order="F")
-    bordered[1:, 0] = vector
-    bordered[1:, 1:] = kernel
+    # Only the lower half is read. The kernel is symmetric; transposed, it has the same memory order.
+    bordered = np.empty((size, size), order="F")
+    bordered[0, 0], bordered[1:, 0] = 0.0, vector
+    bordered[1:, 1:] = kernel.T
     # A block of 32 columns at a time.
     _, diagonal, off_diagonal, _, _ = lapack.dsytrd(bordered, lower=1, lwork=32 * size, overwrite_a=1)
     return diagonal, off_diagonal
@@ -74,17 +75,24 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
 def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return log det(I + ρA) and vᵀ(I + ρA)⁻¹v, both (k, ratios), for several A and v in tridiagonal form.
 
-    Elimination from the last coordinate up, D_i = 1 + ρT_ii − ρ²T²_{i,i+1}/D_{i+1}, for all of them at once: the
-    determinant is ΠD_i, and the inverse's first entry is 1/D_1. Since A is positive semidefinite, only rounding can
-    make a pivot less than 1.
+    By cyclic reduction, for all of them at once: eliminating every second coordinate, with pivots D and the off-diagonal
+    entries e and e′ on its two sides, leaves a tridiagonal matrix of half the size, with e²/D and e′²/D subtracted from
+    the diagonal and off-diagonal entries ee′/D. The determinant is the product of all pivots, and the inverse's first
+    entry is one over the last pivot. Since A is positive semidefinite, only rounding can make a pivot less than 1.
     """
     # From here on, arrays are (n, k, ratios).
     diagonal = 1.0 + np.array([one for one, _ in tridiagonals]).T[1:, :, None] * RATIOS
     squares = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
-    pulls = squares[1:] * RATIOS**2
-    for place in range(len(pulls) - 1, -1, -1):
-        pivot, pull = diagonal[place], pulls[place]
-        pull /= diagonal[place + 1]
-        pivot -= pull
-        np.maximum(pivot, 1.0, out=pivot)
-    return np.log(diagonal).sum(axis=0), squares[0] / diagonal[0]
+    border, squares = squares[0], squares[1:] * RATIOS**2
+    log_dets = np.zeros(diagonal.shape[1:])
+    while len(diagonal) > 1:
+        eliminated = diagonal[1::2]
+        log_dets += np.log(eliminated).sum(axis=0)
+        before = squares[::2] / eliminated
+        after = squares[1::2] / eliminated[: len(squares) // 2]
+        diagonal = diagonal[::2]
+        diagonal[: len(before)] -= before
+        diagonal[1:] -= after
+        np.maximum(diagonal, 1.0, out=diagonal)
+        squares = before[: len(after)] * after
+    return log_dets + np.log(diagonal[0]), border / diagonal[0]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
-from eigenbandits.belief.boundary import Root
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
@@ -50,10 +49,11 @@ class SpectralView(AmbientView):
     independent = True
     belief: Spectral
 
-    def __init__(self, belief: Spectral, lifted: Array, omega: float, root: Root, allowance: float) -> None:
-        super().__init__(belief, lifted, omega, root)
+    _values: Array | None = None
+
+    def __init__(self, belief: Spectral, lifted: Array, omega: float, allowance: float) -> None:
+        super().__init__(belief, lifted, omega)
         self.allowance = allowance
-        self._values: Array | None = None
 
     def values(self) -> Array:
         """Return the value (K, k) of each action according to each member."""
@@ -79,7 +79,8 @@ class SpectralView(AmbientView):
     def part(self, rows: slice | Rows) -> SpectralView:
         """Return the view of a subset of the actions."""
         lifted = self.lifted[rows]
-        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root, self.allowance)
+        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self.allowance)
+        part._root = self._draws()
         part._products = None if self._products is None else self._products[rows]
         part._values = None if self._values is None else self._values[rows]
         part._estimates = None if self._estimates is None else self._estimates[rows]
