@@ -60,10 +60,6 @@ class Scoring(Component):
         # Whether the scores in a decision set are taken relative to each other.
         self.relative = False
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state; in older files, scores are not relative."""
-        super().restore({"relative": False, **state})
-
     def start(self, scores: Array, size: float, centered: bool = True, offered: bool = False) -> None:
         """Set the units from the first scores, those of one set if `offered`: their standard deviation becomes `size`.
 

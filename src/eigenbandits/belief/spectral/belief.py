@@ -112,10 +112,6 @@ class Spectral(Ambient):
         # The prior's mean (D,), or None for 0.
         self.mean: Array | None = None
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned; files may have been written before there was a least growth."""
-        super().restore({"least_growth": SOONEST} | state)
-
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as given, not as learned."""
         return {"noise": self.known_noise, "width": self.width, "memory": self.memory}
