@@ -32,16 +32,16 @@ def to_bytes(policy: Policy) -> bytes:
     return pack(header, arrays)
 
 
-def from_bytes(content: bytes, name: str = "these bytes") -> Policy:
-    """Return the policy from bytes that `to_bytes` returned."""
+def from_bytes(content: bytes, name: str = "these bytes", earliest: int = EARLIEST) -> Policy:
+    """Return the policy from bytes that `to_bytes` of this version returned, or of any since the earliest."""
     header, arrays, version = unpack(content, name, FORMAT, "policy")
     if version > VERSION:
         raise ValueError(
             f"{name} has format version {version}; this eigenbandits reads up to {VERSION}. Upgrade to read it."
         )
-    if version < EARLIEST:
+    if version < earliest:
         raise ValueError(
-            f"{name} has format version {version}; this eigenbandits reads {EARLIEST} to {VERSION}. "
+            f"{name} has format version {version}; this eigenbandits reads {earliest} to {VERSION}. "
             "Make a new policy and let it learn from the log with learn_many()."
         )
     try:
