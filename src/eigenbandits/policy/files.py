@@ -41,7 +41,7 @@ def from_bytes(content: bytes, name: str = "these bytes", earliest: int = EARLIE
         )
     if version < earliest:
         raise ValueError(
-            f"{name} has format version {version}; this eigenbandits reads {earliest} to {VERSION}. "
+            f"{name} has format version {version}; this eigenbandits reads {earliest} and later. "
             "Make a new policy and let it learn from the log with learn_many()."
         )
     try:
