@@ -20,12 +20,8 @@ class Spread:
 
     With this scale, ρ is the prior variance of the values of the actions offered, in units of the noise variance.
 
-    Attributes
-    ----------
-    roots : ndarray of shape (q,)
-        Square roots of the variances along the given eigenvectors.
-    rest : float
-        The square root of the variance in every other direction.
+    `roots`: square roots of the variances along the given eigenvectors. `rest`: the square root of the variance in
+    every other direction.
     """
 
     roots: Array
@@ -44,16 +40,8 @@ def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread
     however strong they are. A large p then leaves little for the others: the paper's cut, except for what enough
     rewards can still show.
 
-    Parameters
-    ----------
-    spectrum
-        All d eigenvalues of C, in descending order; those after the first `tracked` are given as their mean.
-    tracked
-        How many of them have an eigenvector.
-    power
-        p.
-    rank
-        m.
+    `spectrum`: all d eigenvalues of C, in descending order; those after the first `tracked` are given as their mean.
+    `tracked`: how many of them have an eigenvector. `power`: p. `rank`: m.
 
     Examples
     --------
@@ -86,12 +74,8 @@ class Reading(Protocol):
 class SumsReading:
     """A reading from Σ and b in the basis of the eigenvectors, for few dimensions.
 
-    Parameters
-    ----------
-    gram, score
-        VᵀΣV and Vᵀb of the chosen actions, about their means if there is an intercept.
-    squares, count
-        Σr² about the mean, and the degrees of freedom.
+    `gram`, `score`: VᵀΣV and Vᵀb of the chosen actions, about their means if there is an intercept. `squares`, `count`:
+    Σr² about the mean, and the degrees of freedom.
     """
 
     def __init__(self, gram: Array, score: Array, squares: float, count: float) -> None:
@@ -113,15 +97,9 @@ class SumsReading:
 class RowsReading:
     """A reading from the actions themselves, for more dimensions than rewards.
 
-    Parameters
-    ----------
-    rows, basis
-        Chosen actions (n, d), about their mean if there is an intercept, and the eigenvectors (d, q), or None if the
-        rows are given in a basis of all eigenvectors.
-    rewards
-        Their rewards, in the same order.
-    count
-        The degrees of freedom.
+    `rows`, `basis`: chosen actions (n, d), about their mean if there is an intercept, and the eigenvectors (d, q), or
+    None if the rows are given in a basis of all eigenvectors. `rewards`: their rewards, in the same order. `count`: the
+    degrees of freedom.
     """
 
     def __init__(self, rows: Array, basis: Array | None, rewards: Array, count: float) -> None:

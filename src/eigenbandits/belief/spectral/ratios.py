@@ -26,12 +26,8 @@ _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: dict[str, Any]) -> tuple[Array, Array]:
     """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
 
-    Parameters
-    ----------
-    reading, kernels
-        The rewards, and for each shape the reading's A and v.
-    known
-        Keyword arguments of `residual_evidence` about the noise.
+    `reading`, `kernels`: the rewards, and for each shape the reading's A and v. `known`: keyword arguments of
+    `residual_evidence` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
     logs = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets + _LOG_PRIOR
