@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
+from eigenbandits.belief import Memories
 from eigenbandits.belief.ambient import STEPS
-from eigenbandits.belief.memories import HALF_LIVES, PRIOR, Memories
+from eigenbandits.belief.memories import HALF_LIVES, PRIOR
 from eigenbandits.belief.spectral.prior import SHAPES
 from eigenbandits.lab.studies.drift import DriftingTaste, PermutedLabels
 from eigenbandits.policy.files import from_bytes, to_bytes

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import Screened
+from eigenbandits.belief import Screened, Spectral
 from eigenbandits.belief.certified import screened
-from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.environments import LowRank
 
 R, S = 0.5, 1.0

@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike
 from eigenbandits.algorithms import EigenTS, EigenUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.inputs import one_of, whole
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.policy import Decision, Policy, files
 
