@@ -22,7 +22,7 @@ def made() -> Any:
 
 
 def proved_bounds(proved, actions):
-    """Return the lower and the upper bounds of both readings, by dense matrices and the sums alone."""
+    """Return the lower and the upper bounds of both ellipsoids, by dense matrices and the sums alone."""
     lowers, uppers = [], []
     gram, moment = proved.evidence.gram.full(), proved.evidence.moment
     for ridge, radius in proved.radii():

@@ -75,7 +75,7 @@ class AmbientView(View):
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
-        """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
+        """Return what is known of: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
         action = solved = self.solved(index)
         if solved is not None:
             action, solved = self._copies(index)

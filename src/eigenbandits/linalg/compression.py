@@ -33,7 +33,7 @@ def rounding(terms: int, single: bool = True) -> float:
 
 
 class Scaled:
-    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count alike.
+    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count equally.
 
     The error of xᵀMx in single precision is then proportional to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have
     never been played, whose variance is large, cost no digits of actions that have no component in them.

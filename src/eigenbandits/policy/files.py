@@ -18,6 +18,8 @@ VERSION = 4
 EARLIEST = 3
 # Attributes that policies did not have when the first of these files were written; they stay as in a new policy.
 ADDED = {"encoder", "relative", "blank", "block", "drawn", "repeats", "mean", "least_growth"}
+# The names that attributes had when the first of these files were written.
+FORMER = {"basis": "reading", "censoring": "bounds", "proved": "bounds"}
 
 
 def to_bytes(policy: Policy) -> bytes:
@@ -56,7 +58,8 @@ def from_bytes(content: bytes, name: str = "these bytes", earliest: int = EARLIE
 
 
 def _completed(state: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return a state with the attributes that were added since it was saved, as they are in a new policy."""
+    """Return a state with its present names, and with the attributes added since as they are in a new policy."""
+    state = {name: state[FORMER[name]] for name in new.keys() & FORMER if FORMER[name] in state} | state
     state = {name: new[name] for name in new.keys() & ADDED} | state
     if missing := sorted(new.keys() - state.keys()):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How far batches of vectors stray from their mean: what likeness within and between decision sets costs."""
+"""How far batches of vectors stray from their mean: what similarity within and between decision sets costs."""
 
 from __future__ import annotations
 

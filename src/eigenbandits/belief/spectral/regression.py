@@ -1,4 +1,4 @@
-"""Rewards and actions as a prior on θ sees them: less what the intercept, the score and the prior's mean explain."""
+"""Rewards and actions without what the intercept, the score and the prior's mean explain: what a prior on θ sees."""
 
 from __future__ import annotations
 

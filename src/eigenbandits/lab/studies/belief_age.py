@@ -19,7 +19,7 @@ RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 
 
 class DelayedPolicy:
-    """A learner that takes in every round, and a decider whose copy of it is as old as the last publication.
+    """A learner that learns from every round, and a decider whose copy of it is as old as the last publication.
 
     `every` is the number of rounds between two publications; 0 chooses by the newest belief, as the single-process
     service does. The first belief is published after the first round, as in the service.

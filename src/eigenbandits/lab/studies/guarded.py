@@ -111,7 +111,7 @@ class GuardMonitor:
         """Learn, and let the adversary know."""
         self.policy.learn(decision, reward)
         if self.start == "adversary" and isinstance(self.policy, Guarded):
-            self.instance.estimate = self.policy.bounds.center
+            self.instance.estimate = self.policy.proved.center
 
     def diagnostics(self) -> dict[str, float]:
         """Return the lowest balance of the account, the late regret, and how often the guard kept to the baseline."""

@@ -89,7 +89,7 @@ class AskedInstance(FileInstance):
 
 
 class ScoredPolicy:
-    """A policy, or the scorer itself, that answers the queries never asked after the last of so many rounds.
+    """A policy, or the scorer itself, that answers the queries never asked after its last round.
 
     `player` is one of `CHOOSERS`: the highest score, or EigenUCB, which starts from the scores.
     """

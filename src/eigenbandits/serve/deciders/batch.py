@@ -142,7 +142,7 @@ class DeciderBatch(Batch):
 
 
 def _write_decisions(batches: Sequence[DeciderBatch], journal: LaneJournal) -> None:
-    """Insert decisions; if a request id already has a decision, by whichever decider, that one is the answer."""
+    """Insert decisions; if a request id already has a decision, from any decider, that one is the answer."""
     rows = [row for batch in batches for _, made in batch._decided for row in made]
     # In the same order everywhere, so that two deciders with the same requests never wait for each other.
     journal.add_decisions(sorted(rows, key=lambda row: (row.policy, row.request or "")))
