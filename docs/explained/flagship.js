@@ -26,8 +26,8 @@
     return { reference: large ? mean : mean.map(() => 0), size: Math.sqrt(sumOfSquares(vectors) / count) || 1 };
   }
 
-  // The largest reward is taken to be a bound if it has occurred more than once, and likewise the smallest.
-  class Bounds {
+  // The largest reward is taken to be a limit if it has occurred more than once, and likewise the smallest.
+  class Censoring {
     constructor() {
       [this.lowest, this.highest, this.below, this.above] = [Infinity, -Infinity, false, false];
     }
@@ -36,7 +36,7 @@
       return this.lowest < this.highest;
     }
 
-    // The reward, or what was expected where the reward is at a bound and that lies beyond it.
+    // The reward, or what was expected where the reward is at a limit and that lies beyond it.
     uncensored(reward, expected) {
       const above = reward === this.highest && this.above && expected > reward;
       const below = reward === this.lowest && this.below && expected < reward;
@@ -61,7 +61,7 @@
       this.score = new Array(dim + 1).fill(0);
       [this.squares, this.count] = [0, 0];
       this.forecasts = new Forecasts();
-      this.bounds = new Bounds();
+      this.censoring = new Censoring();
       // Rewards are summed less the first of them.
       this.origin = null;
       [this.spectrum, this.seen, this.version, this.fittedVersion] = [null, 0, 0, -1];
@@ -99,7 +99,7 @@
 
     learn(_, reward, decision) {
       const x = decision.lifted;
-      const value = this.bounds.uncensored(reward, decision.estimate);
+      const value = this.censoring.uncensored(reward, decision.estimate);
       if (this.count < this.due) this.update(x, value);
       if (this.origin === null) this.origin = value;
       const raised = value - this.origin;
@@ -109,7 +109,7 @@
       this.count += 1;
       this.forecasts.add(decision.said, value, this.origin);
       // Equal rewards have no unit, and the noise was a guess until now.
-      if (this.bounds.note(reward)) this.due = 0;
+      if (this.censoring.note(reward)) this.due = 0;
     }
 
     // The posterior after one more reward, by the Sherman–Morrison formula, and a fit where rewards surprise (a CUSUM).
@@ -120,7 +120,7 @@
       addOuter(this.inverse, solved, solved, -1 / (1 + gain));
       this.center = this.center.map((entry, i) => entry + (off / (1 + gain)) * solved[i]);
       const ratio = (0.25 * off * off) / (this.noise ** 2 * (1 + Math.max(gain, 0))) - 0.5 * Math.log(2);
-      this.surprise = this.bounds.differ ? Math.max(this.surprise + ratio, 0) : 0;
+      this.surprise = this.censoring.differ ? Math.max(this.surprise + ratio, 0) : 0;
       const count = this.count + 1;
       if (this.surprise > SURPRISING && count >= (1 + SOONEST) * this.fitted) this.due = Math.min(this.due, count);
     }

@@ -1,4 +1,4 @@
-"""Packages that only some features need: what misses one says in one sentence how to get it."""
+"""Optional packages: a feature whose package is missing says in one sentence how to install it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,8 @@ class MissingExtraError(ImportError):
 def need(extra: str, *modules: str, what: str) -> None:
     """Raise `MissingExtraError`, with the command that helps, unless all of an extra's modules can be imported.
 
-    Parameters
-    ----------
-    extra
-        The extra of this package that brings the modules.
-    *modules
-        Their names.
-    what
-        What needs them, as the subject of a sentence.
+    `extra`: the extra of this package that brings the modules. `*modules`: their names. `what`: what needs them, as the
+    subject of a sentence.
 
     Examples
     --------

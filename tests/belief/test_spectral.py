@@ -329,17 +329,17 @@ def test_a_sample_keeps_every_reward_and_then_an_even_share():
 def test_a_bound_is_a_value_that_came_twice():
     belief = eb.belief.Spectral()
     for value in (0.0, 0.5, 1.0):
-        assert belief.bounds.uncensored(value, 2.0) == value
-        belief.bounds.note(value)
-    assert belief.bounds.uncensored(1.0, 2.0) == 1.0
-    belief.bounds.note(1.0)
-    assert belief.bounds.uncensored(1.0, 2.0) == 2.0
-    assert belief.bounds.uncensored(1.0, 0.5) == 1.0
-    assert belief.bounds.uncensored(0.0, -1.0) == 0.0
-    belief.bounds.note(0.0)
-    assert belief.bounds.uncensored(0.0, -1.0) == -1.0
-    assert belief.bounds.uncensored(0.5, 3.0) == 0.5
-    assert belief.bounds.uncensored(1.0, math.nan) == 1.0
+        assert belief.censoring.uncensored(value, 2.0) == value
+        belief.censoring.note(value)
+    assert belief.censoring.uncensored(1.0, 2.0) == 1.0
+    belief.censoring.note(1.0)
+    assert belief.censoring.uncensored(1.0, 2.0) == 2.0
+    assert belief.censoring.uncensored(1.0, 0.5) == 1.0
+    assert belief.censoring.uncensored(0.0, -1.0) == 0.0
+    belief.censoring.note(0.0)
+    assert belief.censoring.uncensored(0.0, -1.0) == -1.0
+    assert belief.censoring.uncensored(0.5, 3.0) == 0.5
+    assert belief.censoring.uncensored(1.0, math.nan) == 1.0
 
 
 def test_equal_rewards_for_long_do_not_freeze_it():

@@ -214,7 +214,7 @@ class Ambient(RidgeBelief):
         return linalg.dot(action, self.center), max(linalg.dot(action, self.inverse.times(action)), 0.0)
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or the expected value if the reward is no evidence against it."""
+        """Return the reward, or the expected value if the reward does not speak against it."""
         return reward
 
     def noise_variance(self) -> float:

@@ -77,7 +77,7 @@ class AmbientView(View):
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
-        """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
+        """Return what is known of: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
         made = None if self._root is None else self._root.made
         action = solved = self.solved(index)
         if solved is not None:

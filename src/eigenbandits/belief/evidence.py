@@ -17,10 +17,7 @@ from eigenbandits.translation import RowMap
 class Evidence(Component):
     """The sums over all rewards, shared by the beliefs that read them.
 
-    Parameters
-    ----------
-    slim
-        Keep b but not Σ: O(d) memory, for beliefs that keep what they need of Σ themselves.
+    `slim`: keep b but not Σ: O(d) memory, for beliefs that keep what they need of Σ themselves.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "weight", "largest_norm")
@@ -73,15 +70,9 @@ class Evidence(Component):
     ) -> None:
         """Become the sum of several.
 
-        Parameters
-        ----------
-        replicas
-            The replicas' sums; either all of them are slim, or none.
-        raised
-            The constant to add to each replica's rewards, if different numbers were subtracted from them; requires Σ
-            and an intercept, whose coordinate holds the sum of the rows.
-        intercept
-            The intercept's coordinate.
+        `replicas`: the replicas' sums; either all of them are slim, or none. `raised`: the constant to add to each
+        replica's rewards, if different numbers were subtracted from them; requires Σ and an intercept, whose coordinate
+        holds the sum of the rows. `intercept`: the intercept's coordinate.
         """
         count, moment, squares = merging.count(replicas, "count"), np.zeros(len(self.moment)), 0.0
         for place, replica in enumerate(replicas):

@@ -14,18 +14,9 @@ from eigenbandits.inputs import Array
 class Optimum:
     """One action's joint maximum, in the frame's coordinates.
 
-    Attributes
-    ----------
-    value
-        (P̃x)ᵀθ̃.
-    inside
-        V̂ᵀP̃x (m,).
-    outside, along
-        The length of (I − P̂)P̃x, and its inner product with the unit vector along (I − P̂)x.
-    parameter
-        V̂ᵀθ̃, and the intercept's parameter if there is one.
-    rest
-        The length of (I − P̂)θ̃, which points along (I − P̂)P̃x; negative if it points the other way.
+    `value`: (P̃x)ᵀθ̃. `inside`: V̂ᵀP̃x (m,). `outside`, `along`: the length of (I − P̂)P̃x, and its inner product with
+    the unit vector along (I − P̂)x. `parameter`: V̂ᵀθ̃, and the intercept's parameter if there is one. `rest`: the
+    length of (I − P̂)θ̃, which points along (I − P̂)P̃x; negative if it points the other way.
     """
 
     value: float

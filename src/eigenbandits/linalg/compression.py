@@ -33,15 +33,12 @@ def rounding(terms: int, single: bool = True) -> float:
 
 
 class Scaled:
-    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count alike.
+    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count equally.
 
     The error of xᵀMx in single precision is then proportional to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have
     never been played, whose variance is large, cost no digits of actions that have no component in them.
 
-    Parameters
-    ----------
-    half
-        The lower half of M (D, D), in Fortran order.
+    `half`: the lower half of M (D, D), in Fortran order.
     """
 
     def __init__(self, half: Array) -> None:
@@ -73,12 +70,7 @@ class Compression:
     the rows lie close to the span of Q, it is almost nothing. The bounds remain valid while outer products are
     subtracted from M.
 
-    Parameters
-    ----------
-    half
-        The lower half of M (D, D), in Fortran order.
-    basis
-        Directions (D, k) whose span the rows lie close to.
+    `half`: the lower half of M (D, D), in Fortran order. `basis`: directions (D, k) whose span the rows lie close to.
     """
 
     def __init__(self, half: Array, basis: Array) -> None:
@@ -145,10 +137,7 @@ class Compression:
 class SingleSquares:
     """Bounds on xᵀMx for many rows x from one product in single precision, including its error.
 
-    Parameters
-    ----------
-    half
-        The lower half of M (D, D), in Fortran order.
+    `half`: the lower half of M (D, D), in Fortran order.
     """
 
     def __init__(self, half: Array) -> None:

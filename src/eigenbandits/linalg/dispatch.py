@@ -6,13 +6,7 @@ from eigenbandits.linalg import native, steps
 
 
 class Kernels:
-    """The steps of a round as provided by one backend; see `eigenbandits.set_backend`.
-
-    Attributes
-    ----------
-    backend
-        "numpy" or "numba".
-    """
+    """The steps of a round as provided by one backend; see `eigenbandits.set_backend`."""
 
     def __init__(self) -> None:
         self.backend = "numpy"

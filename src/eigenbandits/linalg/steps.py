@@ -94,7 +94,7 @@ def projected_bounds(coordinates: Array, root: Array, center: Array, beta: float
 def projected_step(
     action: Array,
     reward: float,
-    reading: Array,
+    basis: Array,
     directions: Array | None,
     offset: Array | None,
     couples: bool,
@@ -104,7 +104,7 @@ def projected_step(
     cross_gram: Array,
 ) -> None:
     """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and N += zyᵀ if `couples`."""
-    z = action @ reading
+    z = action @ basis
     add_outer(gram, z, z)
     axpy(z, moment, a=reward)
     if couples:

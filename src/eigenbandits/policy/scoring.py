@@ -28,11 +28,8 @@ class Scoring(Component):
     intercept. The unit is the standard deviation of the first scores. A vector given without its set is scored relative
     to the second best of the first set, or to the mean if vectors without a set came first.
 
-    Parameters
-    ----------
-    prior
-        The source of scores if they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ with that
-        value in every entry, or a function of the actions (K, d).
+    `prior`: the source of scores if they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ with
+    that value in every entry, or a function of the actions (K, d).
 
     Examples
     --------
@@ -59,10 +56,6 @@ class Scoring(Component):
         self.size = 1.0
         # Whether the scores in a decision set are taken relative to each other.
         self.relative = False
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state; in older files, scores are not relative."""
-        super().restore({"relative": False, **state})
 
     def start(self, scores: Array, size: float, centered: bool = True, offered: bool = False) -> None:
         """Set the units from the first scores, those of one set if `offered`: their standard deviation becomes `size`.

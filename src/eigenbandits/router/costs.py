@@ -26,12 +26,7 @@ class ModelCosts(Component):
     in price by factors of hundreds, so that nothing is shared between them, and nothing fades: where a price changes,
     the costs of the past change with it.
 
-    Parameters
-    ----------
-    count
-        The number of models.
-    size
-        Numbers that a prompt is read as.
+    `size`: numbers that a prompt is read as.
 
     Examples
     --------

@@ -25,7 +25,7 @@ HORIZON = 10
 LARGE = 2.0
 # Large credit or debt multiplies the price by e to this power.
 STEEPNESS = 2.0
-# A strict budget counts debt up to so many times what is large: e^100 is beyond the ratio of any two slopes.
+# A strict budget counts debt up to this many times what is large: e^100 is beyond the ratio of any two slopes.
 MOST_UNITS = 50.0
 
 

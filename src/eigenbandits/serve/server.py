@@ -23,15 +23,7 @@ from eigenbandits.serve.writer.writer import Writer
 
 
 class Server:
-    """A running service.
-
-    Attributes
-    ----------
-    writer
-        Makes decisions and learns.
-    url
-        The address on which it listens.
-    """
+    """A running service."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How many independent vectors those seen are worth to the error of a subspace."""
+"""The effective number of vectors: how many independent ones would give the same error of a subspace."""
 
 from __future__ import annotations
 
@@ -81,14 +81,8 @@ class Effective(Component):
     ) -> None:
         """Add up what several have seen, and compare the vectors of each with those of the others.
 
-        Parameters
-        ----------
-        replicas
-            Those to be added up.
-        added
-            How many vectors there have been in all.
-        directions, mean
-            The subspace in which replicas are compared, where one is known.
+        `replicas`: those to be added up. `added`: how many vectors there have been in all. `directions`, `mean`: the
+        subspace in which replicas are compared, where one is known.
         """
         started = [replica for replica in replicas if replica.part.started]
         if not started:
@@ -156,12 +150,8 @@ class Effective(Component):
     def doubt(self, added: int, sets: int, centered: bool) -> tuple[float, float]:
         """Return what an estimate of the error has to allow for.
 
-        Parameters
-        ----------
-        added, sets
-            How many vectors there have been, in how many decision sets.
-        centered
-            Whether their mean is subtracted.
+        `added`, `sets`: how many vectors there have been, in how many decision sets. `centered`: whether their mean is
+        subtracted.
 
         Returns
         -------

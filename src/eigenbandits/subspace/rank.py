@@ -1,4 +1,4 @@
-"""How many directions stand out of a spectrum."""
+"""How many directions of a spectrum stand out from noise."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ def bulk_edge(spectrum: Array, vectors: float) -> float:
 def bulk_edge_rank(spectrum: Array, vectors: float) -> int:
     """Count the eigenvalues above the edge of the bulk that pure noise would fill.
 
-    Parameters
-    ----------
-    spectrum
-        All d sample eigenvalues, in descending order.
-    vectors
-        How many vectors are behind it.
+    `spectrum`: all d sample eigenvalues, in descending order. `vectors`: how many vectors are behind it.
 
     Returns
     -------

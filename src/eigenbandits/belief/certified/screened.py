@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.belief.base import Belief, Finding, Rows, View
+from eigenbandits.belief.certified.least_upper import LeastUpper
 from eigenbandits.belief.certified.mixture_set import MixtureSet
-from eigenbandits.belief.certified.readings import LeastUpper
 from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame

@@ -13,10 +13,7 @@ class WholeSet(Ambient):
 
     The ridge is λ = dR²/S², the prior that spreads S² evenly over d directions.
 
-    Parameters
-    ----------
-    noise, theta_bound, delta
-        R, S and δ, as for `Ambient`.
+    `noise`, `theta_bound`, `delta`: R, S and δ, as for `Ambient`.
 
     Examples
     --------

@@ -23,14 +23,8 @@ Array = NDArray[np.float64]
 class Shape:
     """How a prior's variances follow the spectrum: (C/ℓ₁)^p, or min(C/ℓ_m, 1)^p with m the estimated rank.
 
-    Attributes
-    ----------
-    name
-        For diagnostics.
-    power
-        p.
-    cut
-        Whether all directions that stand out from the noise have the same variance.
+    `name`: for diagnostics. `power`: p. `cut`: whether all directions that stand out from the noise have the same
+    variance.
     """
 
     name: str
@@ -62,16 +56,8 @@ WAITING = 256
 class Member:
     """One shape of the prior, with the signal-to-noise ratio that fits the rewards.
 
-    Attributes
-    ----------
-    prior, ratio
-        The variances H, and ρ.
-    variance
-        σ².
-    lower, white
-        The factor L of I + ρA, and L⁻¹v, for the reading with which it was fitted.
-    weight
-        The probability that this is the right shape.
+    `prior`, `ratio`: the variances H, and ρ. `variance`: σ². `lower`, `white`: the factor L of I + ρA, and L⁻¹v, for
+    the reading with which it was fitted. `weight`: the probability that this is the right shape.
     """
 
     prior: Spread

@@ -1,4 +1,4 @@
-"""Rewards and actions as a prior on θ sees them: less what the intercept, the score and the prior's mean explain."""
+"""Rewards and actions without what the intercept, the score and the prior's mean explain: what a prior on θ sees."""
 
 from __future__ import annotations
 
@@ -19,16 +19,9 @@ Array = NDArray[np.float64]
 class Regression:
     """The regression of the rewards on the actions, from the sums and from the sample.
 
-    Parameters
-    ----------
-    evidence, sample
-        Σ, b and Σr² of lifted actions, and a sample of single rewards.
-    mean
-        The prior's mean (D,), or None for 0.
-    dim
-        d; the other D − d coordinates of lifted actions are free (`free.explained`).
-    kappa, score
-        κ and the size of the score's coordinate; 0 if there is none.
+    `evidence`, `sample`: Σ, b and Σr² of lifted actions, and a sample of single rewards. `mean`: the prior's mean (D,),
+    or None for 0. `dim`: d; the other D − d coordinates of lifted actions are free (`free.explained`). `kappa`,
+    `score`: κ and the size of the score's coordinate; 0 if there is none.
     """
 
     evidence: Evidence

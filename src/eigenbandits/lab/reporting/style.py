@@ -62,10 +62,7 @@ class Style:
 def styles(labels: Iterable[str]) -> dict[str, Style]:
     """Return a style for each label: the fixed one of a named algorithm, else the next one that is free.
 
-    Parameters
-    ----------
-    labels : iterable of str
-        All the policies of an experiment, in its order; pass the same ones for every figure.
+    `labels`: all the policies of an experiment, in its order; pass the same ones for every figure.
 
     Examples
     --------

@@ -16,14 +16,13 @@ from eigenbandits.algorithms import EigenUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.features import Bilinear
 from eigenbandits.lab.errors import unknown
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.lab.studies import drift, estimates
 from eigenbandits.lab.studies.robustness import clicks
+from eigenbandits.rules import Pacer
 from eigenbandits.rules import pacer as pacing
-from eigenbandits.rules.pacer import Pacer, steps
+from eigenbandits.rules.pacer import steps
 from eigenbandits.translation import Encoder
 
 Measure = Callable[[range], Mapping[str, float]]

@@ -16,10 +16,7 @@ from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame
@@ -251,12 +248,8 @@ def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
 def departures(nearest: Array, allowed: float | None) -> dict[str, Any]:
     """Return in how many runs the truth left a set, and whether that is more often than allowed, if anything is.
 
-    Parameters
-    ----------
-    nearest
-        The largest truth/bound of each run: above 1, the truth has left the set.
-    allowed
-        The share of runs that is allowed. `limit` is three standard errors of a share of that size above it.
+    `nearest`: the largest truth/bound of each run: above 1, the truth has left the set. `allowed`: the share of runs
+    that is allowed. `limit` is three standard errors of a share of that size above it.
     """
     count, left = len(nearest), int(np.count_nonzero(nearest > 1.0))
     limit = None if allowed is None else allowed + 3.0 * math.sqrt(allowed * (1.0 - allowed) / count)

@@ -11,10 +11,7 @@ import numpy as np
 from eigenbandits.algorithms import EigenUCB, Oracle
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, probability, share
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision, Policy
@@ -114,7 +111,7 @@ class GuardMonitor:
         """Learn, and let the adversary know."""
         self.policy.learn(decision, reward)
         if self.start == "adversary" and isinstance(self.policy, Guarded):
-            self.instance.estimate = self.policy.bounds.center
+            self.instance.estimate = self.policy.proved.center
 
     def diagnostics(self) -> dict[str, float]:
         """Return the lowest balance of the account, the late regret, and how often the guard kept to the baseline."""

@@ -24,12 +24,8 @@ from eigenbandits.serve.writer.outcomes import different_request, different_rewa
 class DeciderBatch(Batch):
     """Chooses in memory; only the database knows the outcome of requests and rewards that others may have sent, too.
 
-    Parameters
-    ----------
-    lane, database
-        The lane of the connection that will write the batch, and the database.
-    policies, journal, metrics, now, epoch
-        As for `Batch`.
+    `lane`, `database`: the lane of the connection that will write the batch, and the database. `policies`, `journal`,
+    `metrics`, `now`, `epoch`: as for `Batch`.
     """
 
     def __init__(
@@ -146,7 +142,7 @@ class DeciderBatch(Batch):
 
 
 def _write_decisions(batches: Sequence[DeciderBatch], journal: LaneJournal) -> None:
-    """Insert decisions; if a request id already has a decision, by whichever decider, that one is the answer."""
+    """Insert decisions; if a request id already has a decision, from any decider, that one is the answer."""
     rows = [row for batch in batches for _, made in batch._decided for row in made]
     # In the same order everywhere, so that two deciders with the same requests never wait for each other.
     journal.add_decisions(sorted(rows, key=lambda row: (row.policy, row.request or "")))

@@ -28,13 +28,7 @@ class Arrival:
 
 
 class Lane:
-    """A connection's lane, which assigns its numbers in order.
-
-    Parameters
-    ----------
-    lane
-        The lane's number.
-    """
+    """A connection's lane, which assigns its numbers in order."""
 
     def __init__(self, lane: int) -> None:
         self.lane = lane
@@ -60,10 +54,7 @@ class LaneJournal(Journal):
     def open_lane(self, database: Database, owner: str, now: float, first: bool = False) -> Lane:
         """Open a lane for this connection.
 
-        Parameters
-        ----------
-        first
-            Whether this may be the first lane of the database, as a learner's may be.
+        `first`: whether this may be the first lane of the database, as a learner's may be.
         """
         with self.connection.transaction():
             if first:

@@ -110,10 +110,7 @@ def _failure(error: sqlite3.Error) -> StorageError:
 class SqliteDatabase(Database):
     """A folder with the database, the lock and the snapshots.
 
-    Parameters
-    ----------
-    folder
-        Created if missing.
+    `folder`: created if missing.
     """
 
     def __init__(self, folder: Path) -> None:

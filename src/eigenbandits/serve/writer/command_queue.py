@@ -44,14 +44,8 @@ class CommandQueue:
     def take(self, wait: float, most: int, budget: float) -> list[Command]:
         """Return the next commands, at least one; if there are none for `wait` seconds, return none.
 
-        Parameters
-        ----------
-        wait
-            The timeout in seconds.
-        most
-            The maximum number of commands.
-        budget
-            No more commands are taken once their estimated seconds add up to this.
+        `wait`: the timeout in seconds. `most`: the maximum number of commands. `budget`: no more commands are taken
+        once their estimated seconds add up to this.
         """
         taken: list[Command] = []
         cost = 0.0

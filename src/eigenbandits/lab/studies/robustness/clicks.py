@@ -12,9 +12,7 @@ import numpy as np
 from eigenbandits.algorithms import OFUL, EigenTS, EigenUCB, Greedy, LinTS, LinUCB, Random
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, number
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error, write_sections
 from eigenbandits.lab.studies.baselines import InformedBayes, RidgeOFUL
 from eigenbandits.lab.studies.robustness.criteria import Criterion
@@ -33,14 +31,8 @@ class Sales(WrappedEnvironment):
     A click has probability rate · (1 + x̂ᵀθ), cut to [0, 1]: rank 4 of 64 dimensions, 20 actions, half of their energy
     perturbation. With ‖θ‖ = 1.5 the best of a set is clicked about twice as often as a random one.
 
-    Parameters
-    ----------
-    rate : float
-        How often an average action is clicked.
-    pays : float
-        The mean of what a click pays.
-    varied : bool
-        Whether amounts are exponential with that mean, instead of all equal.
+    `rate`: how often an average action is clicked. `pays`: the mean of what a click pays. `varied`: whether amounts are
+    exponential with that mean, instead of all equal.
 
     Examples
     --------
