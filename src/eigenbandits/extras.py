@@ -12,8 +12,14 @@ class MissingExtraError(ImportError):
 def need(extra: str, *modules: str, what: str) -> None:
     """Raise `MissingExtraError`, with the command that helps, unless all of an extra's modules can be imported.
 
-    `extra`: the extra of this package that brings the modules. `*modules`: their names. `what`: what needs them, as the
-    subject of a sentence.
+    Parameters
+    ----------
+    extra
+        The extra of this package that brings the modules.
+    *modules
+        Their names.
+    what
+        What needs them, as the subject of a sentence.
 
     Examples
     --------

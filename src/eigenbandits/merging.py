@@ -21,8 +21,14 @@ Inner = TypeVar("Inner", bound=Component)
 class Shift:
     """The linear map T from a replica's lifted rows (x − c′, κ′) to ours (x − c, κ): [[I, (c′ − c)/κ′], [0, κ/κ′]].
 
-    `offset`: c′ − c, or None if the two are equal. `theirs`, `ours`: κ′ and κ, or 0 if lifted rows have no intercept
-    coordinate. `score`: if rows end with a score: the factor and then the offset that map it to ours.
+    Parameters
+    ----------
+    offset
+        c′ − c, or None if the two are equal.
+    theirs, ours
+        κ′ and κ, or 0 if lifted rows have no intercept coordinate.
+    score
+        If rows end with a score: the factor and then the offset that map it to ours.
 
     Examples
     --------
@@ -96,8 +102,14 @@ class Shift:
 class Replica(Generic[Part]):
     """One replica's part in a merge.
 
-    `part`: the part, which is only read. `weight`: 1 for each replica, and 1 − m for the snapshot that m of them
-    started from, so that it counts once. `shift`: the map from the replica's lifted rows to ours.
+    Attributes
+    ----------
+    part
+        The part, which is only read.
+    weight
+        1 for each replica, and 1 − m for the snapshot that m of them started from, so that it counts once.
+    shift
+        The map from the replica's lifted rows to ours.
     """
 
     part: Part

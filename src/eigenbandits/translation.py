@@ -28,8 +28,16 @@ class RowMap:
     expected values are MᵀΣM + nR and Mᵀb, since rewards depend on the action and not on the part of it that the map
     misses.
 
-    `matrix`: M. `leftover`: R. `longest`: the largest norm among the new rows. `intercept`, `score`: κ and the size of
-    the score's coordinate in the new rows, or 0 if they have none.
+    Parameters
+    ----------
+    matrix : ndarray of shape (D, D′)
+        M.
+    leftover : ndarray of shape (D′, D′)
+        R.
+    longest : float
+        The largest norm among the new rows.
+    intercept, score : float
+        κ and the size of the score's coordinate in the new rows, or 0 if they have none.
     """
 
     matrix: Array
@@ -62,8 +70,16 @@ class RowMap:
 class VectorMap:
     """y ≈ ȳ + (x − x̄)B for vectors x of the old encoder and y of the new one.
 
-    `matrix`: B. `old_mean`, `new_mean`: x̄ and ȳ. `method`: how the map was fitted. `residual`: the share of the new
-    vectors' variance that the map leaves unexplained, on held-out pairs.
+    Attributes
+    ----------
+    matrix : ndarray of shape (d, d′)
+        B.
+    old_mean, new_mean : ndarray
+        x̄ and ȳ.
+    method : str
+        How the map was fitted.
+    residual : float
+        The share of the new vectors' variance that the map leaves unexplained, on held-out pairs.
     """
 
     matrix: Array
@@ -79,8 +95,12 @@ def fit_map(old: tuple[Array, Array], new: tuple[Array, Array], centered: bool) 
     The candidates are ridge regressions and, if the vectors have the same length, a scaled rotation (orthogonal
     Procrustes), which has half as many parameters and so a smaller error when there are few pairs.
 
-    `old`, `new`: the vectors of the pairs to fit, and of the held-out pairs. `centered`: whether the means are
-    subtracted; without an intercept, nothing could make up for that.
+    Parameters
+    ----------
+    old, new
+        The vectors of the pairs to fit, and of the held-out pairs.
+    centered
+        Whether the means are subtracted; without an intercept, nothing could make up for that.
 
     Examples
     --------
@@ -120,7 +140,10 @@ def fit_values(rows: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     the smallest (Breiman et al. 1984): what a smaller ridge would add lies in directions with hardly any variance,
     where a prior's mean should be 0.
 
-    `rows`, `values`: rows and values of the pairs to fit, and of the held-out pairs.
+    Parameters
+    ----------
+    rows, values
+        Rows and values of the pairs to fit, and of the held-out pairs.
 
     References
     ----------

@@ -20,8 +20,14 @@ class Root:
     Z = Z_s + Σ x xᵀ over the few actions since a factor of Z_s was computed: a draw is that factor times a normal
     vector, plus the recent actions times normal numbers, so that a factor is computed only once in d rewards.
 
-    `factor`, `recent`: a factor of Z_s and the actions since (n, D); or None. `precision`: a function that returns the
-    lower half of Z, if there is no factor yet. `floor`: λ: no eigenvalue of Z is below it.
+    Parameters
+    ----------
+    factor, recent
+        A factor of Z_s and the actions since (n, D); or None.
+    precision
+        A function that returns the lower half of Z, if there is no factor yet.
+    floor
+        λ: no eigenvalue of Z is below it.
     """
 
     def __init__(
@@ -75,8 +81,12 @@ def posterior(
     of Z is needed, and `count` models cost O(count·K²). Each model is the likeliest of all those that give the values
     drawn.
 
-    `lifted`, `estimates`: the actions (K, D), and xᵀθ̂ for each. `center`, `products`: θ̂, and Z⁻¹x (K, D) for each
-    action.
+    Parameters
+    ----------
+    lifted, estimates
+        The actions (K, D), and xᵀθ̂ for each.
+    center, products
+        θ̂, and Z⁻¹x (K, D) for each action.
     """
     values, vectors = _seen(lifted, products)
     # The symmetric root, because the signs of eigenvectors depend on rounding, and the draws should not.
@@ -105,8 +115,12 @@ def boundary(
     ‖g‖, whose other part is a chi-square variable. So if K < D, `count` models cost O(Kd² + count·K²) instead of
     O(count·d²). The rest of a model is drawn on demand, which costs O(d²).
 
-    `lifted`, `estimates`: the actions (K, D), and xᵀθ̂ for each. `center`, `omega`, `inverse`, `root`: θ̂, Ω, Z⁻¹ and
-    draws from N(0, Z).
+    Parameters
+    ----------
+    lifted, estimates
+        The actions (K, D), and xᵀθ̂ for each.
+    center, omega, inverse, root
+        θ̂, Ω, Z⁻¹ and draws from N(0, Z).
     """
     size, dim = lifted.shape
     if size >= dim:

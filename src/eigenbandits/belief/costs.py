@@ -26,6 +26,11 @@ class CostEstimate(Component):
     action. An action that has hardly been tried looks cheap, and so is tried. The expected cost is ĉ(x)/(1 − u²), which
     corrects the ridge's shrinkage, n/(n + 1) for an action of the usual size that was tried n times; the correction at
     most doubles it.
+
+    Parameters
+    ----------
+    evidence
+        The sums of the rewards.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("moment", "center", "inverse", "due")

@@ -17,7 +17,10 @@ from eigenbandits.translation import RowMap
 class Evidence(Component):
     """The sums over all rewards, shared by the beliefs that read them.
 
-    `slim`: keep b but not Σ: O(d) memory, for beliefs that keep what they need of Σ themselves.
+    Parameters
+    ----------
+    slim
+        Keep b but not Σ: O(d) memory, for beliefs that keep what they need of Σ themselves.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("gram", "moment", "squares", "count", "weight", "largest_norm")
@@ -70,9 +73,15 @@ class Evidence(Component):
     ) -> None:
         """Become the sum of several.
 
-        `replicas`: the replicas' sums; either all of them are slim, or none. `raised`: the constant to add to each
-        replica's rewards, if different numbers were subtracted from them; requires Σ and an intercept, whose coordinate
-        holds the sum of the rows. `intercept`: the intercept's coordinate.
+        Parameters
+        ----------
+        replicas
+            The replicas' sums; either all of them are slim, or none.
+        raised
+            The constant to add to each replica's rewards, if different numbers were subtracted from them; requires Σ
+            and an intercept, whose coordinate holds the sum of the rows.
+        intercept
+            The intercept's coordinate.
         """
         count, moment, squares = merging.count(replicas, "count"), np.zeros(len(self.moment)), 0.0
         for place, replica in enumerate(replicas):

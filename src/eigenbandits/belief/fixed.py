@@ -17,7 +17,10 @@ from eigenbandits.subspace.base import Frame
 class FixedModel(Belief):
     """A model that rewards do not change: the truth, or zero.
 
-    `theta`: the model; None is the zero vector.
+    Parameters
+    ----------
+    theta
+        The model; None is the zero vector.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("model", "count")

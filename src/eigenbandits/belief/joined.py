@@ -13,8 +13,14 @@ from eigenbandits.inputs import Array
 class Joined(View):
     """A view of the value that each action would add to a list.
 
-    `view`: the view of the actions by themselves. `bonus`: the value (K,) of each action to the list beyond its own.
-    `weight`, `variance`: the weight of the position, and the square of the optimism in the list's value so far.
+    Parameters
+    ----------
+    view
+        The view of the actions by themselves.
+    bonus
+        The value (K,) of each action to the list beyond its own.
+    weight, variance
+        The weight of the position, and the square of the optimism in the list's value so far.
     """
 
     def __init__(self, view: View, bonus: Array, weight: float, variance: float) -> None:

@@ -36,9 +36,18 @@ class JointProblem:
     programming (SLSQP) from a few starts. The problem is not convex: the solution is attained by a pair in both sets,
     and no start has given a better one.
 
-    `center`, `whitening`, `radius`: φ̂, W with WᵀW = B⁻¹, and β. `theta_bound`: S, or the length of the shortest φ in
-    the ellipsoid if that is larger. `error`: ε. `rank`: m: how many of the coordinates lie along directions; one more
-    is the intercept's, which no projection changes. `outside_dim`: d − m.
+    Parameters
+    ----------
+    center, whitening, radius
+        φ̂, W with WᵀW = B⁻¹, and β.
+    theta_bound
+        S, or the length of the shortest φ in the ellipsoid if that is larger.
+    error
+        ε.
+    rank
+        m: how many of the coordinates lie along directions; one more is the intercept's, which no projection changes.
+    outside_dim
+        d − m.
     """
 
     center: Array
@@ -99,8 +108,14 @@ class JointProblem:
 class JointSearch:
     """The joint maxima of a decision set's actions, each computed on demand.
 
-    `directions`, `coordinates`: V̂ (d, m), and V̂ᵀx (K, q), with the
-    intercept's coordinate if there is one. `actions`: the actions (K, d) as the subspace sees them.
+    Parameters
+    ----------
+    problem
+        The problem to solve for each action.
+    directions, coordinates
+        V̂ (d, m), and V̂ᵀx (K, q), with the intercept's coordinate if there is one.
+    actions
+        The actions (K, d) as the subspace sees them.
     """
 
     def __init__(self, problem: JointProblem, directions: Array, coordinates: Array, actions: Array) -> None:

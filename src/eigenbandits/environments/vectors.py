@@ -26,9 +26,17 @@ def draw(
 ) -> list[Array]:
     """Draw a block of decision sets of vectors, uncorrelated with each other, one for each of `dims`.
 
-    `kind`: their distribution. `rng`, `lengths`: where directions and, for ``"heavy"``, lengths come from. Both are
-    used round by round, so that the stream does not depend on how many rounds make a block. `shape`: rounds, and
-    vectors in each. `*dims`: the dimension of each vector.
+    Parameters
+    ----------
+    kind : {"sphere", "cube", "heavy", "duplicates"}
+        Their distribution.
+    rng, lengths : numpy.random.Generator
+        Where directions and, for ``"heavy"``, lengths come from. Both are used round by round, so that the
+        stream does not depend on how many rounds make a block.
+    shape : (int, int)
+        Rounds, and vectors in each.
+    *dims : int
+        The dimension of each vector.
 
     Returns
     -------

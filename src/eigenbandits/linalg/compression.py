@@ -38,7 +38,10 @@ class Scaled:
     The error of xᵀMx in single precision is then proportional to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have
     never been played, whose variance is large, cost no digits of actions that have no component in them.
 
-    `half`: the lower half of M (D, D), in Fortran order.
+    Parameters
+    ----------
+    half
+        The lower half of M (D, D), in Fortran order.
     """
 
     def __init__(self, half: Array) -> None:
@@ -70,7 +73,12 @@ class Compression:
     the rows lie close to the span of Q, it is almost nothing. The bounds remain valid while outer products are
     subtracted from M.
 
-    `half`: the lower half of M (D, D), in Fortran order. `basis`: directions (D, k) whose span the rows lie close to.
+    Parameters
+    ----------
+    half
+        The lower half of M (D, D), in Fortran order.
+    basis
+        Directions (D, k) whose span the rows lie close to.
     """
 
     def __init__(self, half: Array, basis: Array) -> None:
@@ -137,7 +145,10 @@ class Compression:
 class SingleSquares:
     """Bounds on xᵀMx for many rows x from one product in single precision, including its error.
 
-    `half`: the lower half of M (D, D), in Fortran order.
+    Parameters
+    ----------
+    half
+        The lower half of M (D, D), in Fortran order.
     """
 
     def __init__(self, half: Array) -> None:

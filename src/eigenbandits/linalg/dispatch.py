@@ -6,7 +6,13 @@ from eigenbandits.linalg import native, steps
 
 
 class Kernels:
-    """The steps of a round as provided by one backend; see `eigenbandits.set_backend`."""
+    """The steps of a round as provided by one backend; see `eigenbandits.set_backend`.
+
+    Attributes
+    ----------
+    backend
+        "numpy" or "numba".
+    """
 
     def __init__(self) -> None:
         self.backend = "numpy"

@@ -38,7 +38,12 @@ def mean_interval(terms: Array, level: float = 0.95) -> tuple[float, float]:
     inverse, gives limits that lean. Where there are heavy tails on both sides, the skewness itself is not well known;
     so neither limit is moved in.
 
-    `terms`: the numbers. `level`: the probability that the interval is to cover with.
+    Parameters
+    ----------
+    terms
+        The numbers.
+    level
+        The probability that the interval is to cover with.
 
     References
     ----------

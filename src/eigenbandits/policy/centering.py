@@ -22,11 +22,14 @@ class Centering(Component):
     reward xᵀθ* stays linear in the row. The belief determines κ (`Belief.intercept`): a given number, or the root mean
     square norm of the first vectors, so that |cᵀθ*|/κ ≤ S for their mean c.
 
-    `kind`: "none": nothing is subtracted. "mean": directions are estimated around the running mean of all actions, and
-    an intercept stands for what the mean earns. "set": each decision set is centered on its own mean, which leaves the
-    differences between its actions, all that a choice needs, and an intercept for the rest. "differences": the same
-    without an intercept, for rewards that are near zero for the average action of a set, such as 1 for the one right
-    answer among many and 0 for the others.
+    Parameters
+    ----------
+    kind
+        "none": nothing is subtracted. "mean": directions are estimated around the running mean of all actions, and an
+        intercept stands for what the mean earns. "set": each decision set is centered on its own mean, which leaves the
+        differences between its actions, all that a choice needs, and an intercept for the rest. "differences": the same
+        without an intercept, for rewards that are near zero for the average action of a set, such as 1 for the one
+        right answer among many and 0 for the others.
 
     Examples
     --------

@@ -114,8 +114,14 @@ def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
 class Order:
     """The options of a list.
 
-    `count`: the number of actions. `examination`: see `ListDecision`. `diversity`: λ, the extra value of an action per
-    nat that it adds to log det(I + S); see `LogDeterminant`.
+    Attributes
+    ----------
+    count
+        The number of actions.
+    examination
+        See `ListDecision`.
+    diversity
+        λ, the extra value of an action per nat that it adds to log det(I + S); see `LogDeterminant`.
     """
 
     count: int

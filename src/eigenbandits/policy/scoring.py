@@ -28,8 +28,11 @@ class Scoring(Component):
     intercept. The unit is the standard deviation of the first scores. A vector given without its set is scored relative
     to the second best of the first set, or to the mean if vectors without a set came first.
 
-    `prior`: the source of scores if they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ with
-    that value in every entry, or a function of the actions (K, d).
+    Parameters
+    ----------
+    prior
+        The source of scores if they do not come with the actions: a vector θ₀ for x ↦ xᵀθ₀, a number for a θ₀ with that
+        value in every entry, or a function of the actions (K, d).
 
     Examples
     --------

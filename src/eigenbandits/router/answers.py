@@ -18,6 +18,11 @@ class Answers(Component):
     """Prompts, the models that answered them, rewards and costs, oldest first; the oldest are dropped.
 
     Vectors are kept in single precision, which is what encoders return.
+
+    Parameters
+    ----------
+    capacity
+        How many answers are kept.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("vectors", "models", "rewards", "costs")

@@ -30,6 +30,11 @@ class Basis(Component):
     prompts, so that in between a prompt costs O(d · rank) to read. Before the first of them a prompt is read as the 1
     alone, and models are compared by their means.
 
+    Parameters
+    ----------
+    rank
+        The number of directions, at most.
+
     Examples
     --------
     >>> basis = Basis(rank=2)

@@ -26,7 +26,12 @@ class ModelCosts(Component):
     in price by factors of hundreds, so that nothing is shared between them, and nothing fades: where a price changes,
     the costs of the past change with it.
 
-    `size`: numbers that a prompt is read as.
+    Parameters
+    ----------
+    count
+        The number of models.
+    size
+        Numbers that a prompt is read as.
 
     Examples
     --------

@@ -14,9 +14,16 @@ PERIODS = 120
 class History(Component):
     """Counts by period and by model.
 
-    `periods`: one for each `length` requests, with the counts of `empty_counts` and the requests of each model.
-    `models`: the counts of each model, and the request number at which it was added. `length`: requests in a period.
-    `requests`: all requests so far.
+    Attributes
+    ----------
+    periods
+        One for each `length` requests, with the counts of `empty_counts` and the requests of each model.
+    models
+        The counts of each model, and the request number at which it was added.
+    length
+        Requests in a period.
+    requests
+        All requests so far.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("periods", "models", "length", "requests", "seconds")

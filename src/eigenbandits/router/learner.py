@@ -44,9 +44,14 @@ _PARTS, _COUNTS = ("basis", "answers", "detector", "costs"), ("count", "changes"
 class Pick(NamedTuple):
     """The model chosen for a prompt, and what learning from its answer needs.
 
-    `place`: the place of the model. `estimate`, `cost`: what the answer is expected to be worth, and to cost; 0 without
-    a budget. `row`, `lifted`, `forecast`: the prompt as the basis reads it, the action as the belief sees it, and what
-    the belief said of it.
+    Attributes
+    ----------
+    place
+        The place of the model.
+    estimate, cost
+        What the answer is expected to be worth, and to cost; 0 without a budget.
+    row, lifted, forecast
+        The prompt as the basis reads it, the action as the belief sees it, and what the belief said of it.
     """
 
     place: int
@@ -67,8 +72,14 @@ class Learner:
     withdrawn or repriced, and when a model has changed, in which case its older answers are dropped. In between it
     learns from one answer at a time.
 
-    `budget`: what a request may cost on average, or None. `rank`, `width`, `memory`, `seed`:
-    as for `Router`.
+    Parameters
+    ----------
+    count
+        Number of models.
+    budget
+        What a request may cost on average, or None.
+    rank, width, memory, seed
+        As for `Router`.
     """
 
     def __init__(
@@ -124,9 +135,16 @@ class Learner:
     def learn(self, pick: Pick | None, vector: Vector, place: int, reward: float, cost: float, expected: float) -> bool:
         """Learn from an answer, and return whether its model was found to have changed.
 
-        `pick`: what `choose` returned, or None if the policy has been rebuilt since. `vector`, `place`: the prompt, and
-        the place of the model. `reward`, `cost`: what the answer was worth and has cost; NaN if that is not known.
-        `expected`: what it was expected to cost.
+        Parameters
+        ----------
+        pick
+            What `choose` returned, or None if the policy has been rebuilt since.
+        vector, place
+            The prompt, and the place of the model.
+        reward, cost
+            What the answer was worth and has cost; NaN if that is not known.
+        expected
+            What it was expected to cost.
         """
         if pick is None:
             row = self.basis.read_one(vector.astype(np.float64))

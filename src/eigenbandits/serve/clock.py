@@ -14,6 +14,11 @@ class Clock:
 
     It measures times to live: if the wall clock is set a day ahead, no decision becomes a day older.
 
+    Parameters
+    ----------
+    wall, steady
+        The wall clock and the monotonic one.
+
     Examples
     --------
     >>> wall, steady = iter([1000.0, 87400.0]), iter([5.0, 6.0, 7.0])

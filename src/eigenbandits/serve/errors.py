@@ -9,9 +9,20 @@ from typing import Any
 class Refusal(Exception):  # noqa: N818 - a refusal is a response, not a server error
     """A request that is answered with an error.
 
-    `code`: one word, for programs. `message`: one sentence, for people: what was wrong and
-    what to do. `field`: the field of the request that the error is about. `retry_after`: seconds after which it makes
-    sense to try again. `headers`: further headers of the response.
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    code
+        One word, for programs.
+    message
+        One sentence, for people: what was wrong and what to do.
+    field
+        The field of the request that the error is about.
+    retry_after
+        Seconds after which it makes sense to try again.
+    headers
+        Further headers of the response.
     """
 
     def __init__(

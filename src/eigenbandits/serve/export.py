@@ -133,8 +133,14 @@ def write(
 
     The propensity of a deterministic choice is 1.
 
-    `everything`: add the columns that `offpolicy.Log` does not use. `rewarded`: leave out decisions without a reward,
-    and decisions whose sets were pruned to the chosen row. `span`: which decisions to write.
+    Parameters
+    ----------
+    everything
+        Add the columns that `offpolicy.Log` does not use.
+    rewarded
+        Leave out decisions without a reward, and decisions whose sets were pruned to the chosen row.
+    span
+        Which decisions to write.
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
     count = 0

@@ -78,6 +78,11 @@ class KeyRing:
 
     If there has never been a key, not even one that was revoked, everything is open; revoking the last key does not
     open the service again. Until the keys have been read, every request is refused.
+
+    Parameters
+    ----------
+    may_be_open
+        Whether the service may be open at all.
     """
 
     def __init__(self, may_be_open: bool = True) -> None:
@@ -98,8 +103,14 @@ class KeyRing:
     def check(self, header: str | None, scope: str | None, policy: str | None = None) -> Caller:
         """Return the caller; raise `Refusal` if the key is missing or wrong, or does not allow the request.
 
-        `header`: the Authorization header. `scope`: the scope that the key must have; None accepts any valid key.
-        `policy`: the policy that the request is about; None if there is none.
+        Parameters
+        ----------
+        header
+            The Authorization header.
+        scope
+            The scope that the key must have; None accepts any valid key.
+        policy
+            The policy that the request is about; None if there is none.
         """
         if self.open:
             return Caller("", True)

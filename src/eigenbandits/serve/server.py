@@ -23,7 +23,15 @@ from eigenbandits.serve.writer.writer import Writer
 
 
 class Server:
-    """A running service."""
+    """A running service.
+
+    Attributes
+    ----------
+    writer
+        Makes decisions and learns.
+    url
+        The address on which it listens.
+    """
 
     def __init__(
         self,

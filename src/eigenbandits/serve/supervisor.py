@@ -35,6 +35,11 @@ class Supervisor:
 
     The port is opened here, with one socket per decider, over which the kernel spreads the connections. When a decider
     ends, its socket stays open: new connections wait there until the decider has been restarted.
+
+    Attributes
+    ----------
+    url
+        The address on which the deciders listen.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -71,8 +71,12 @@ class Batches(Component):
     def add(self, vectors: Array, scale: float = 1.0) -> None:
         """Record consecutive vectors.
 
-        `vectors`: (n, d). `scale`: the size of a vector, about and always the same, so that no fourth power over- or
-        underflows.
+        Parameters
+        ----------
+        vectors
+            (n, d).
+        scale
+            The size of a vector, about and always the same, so that no fourth power over- or underflows.
         """
         rows = vectors[:: -(-len(vectors) // ROWS)]
         parts = rows @ _directions(rows.shape[1])
@@ -138,7 +142,10 @@ class Batches(Component):
         If the share c of their energy is one vector's, the same for all L of them, sums of x are inflated by 1 + Lc and
         those of x xᵀ by 1 + Lc². Unlike `second_moment` this sees a part that all vectors so far share.
 
-        `centered`: whether the vectors' mean is subtracted, and so not shared by them.
+        Parameters
+        ----------
+        centered
+            Whether the vectors' mean is subtracted, and so not shared by them.
         """
         largest = Overdispersion(1.0, 1.0)
         energy = float(self.energies[: self.kept].sum())

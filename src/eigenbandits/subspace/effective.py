@@ -81,8 +81,14 @@ class Effective(Component):
     ) -> None:
         """Add up what several have seen, and compare the vectors of each with those of the others.
 
-        `replicas`: those to be added up. `added`: how many vectors there have been in all. `directions`, `mean`: the
-        subspace in which replicas are compared, where one is known.
+        Parameters
+        ----------
+        replicas
+            Those to be added up.
+        added
+            How many vectors there have been in all.
+        directions, mean
+            The subspace in which replicas are compared, where one is known.
         """
         started = [replica for replica in replicas if replica.part.started]
         if not started:
@@ -150,8 +156,12 @@ class Effective(Component):
     def doubt(self, added: int, sets: int, centered: bool) -> tuple[float, float]:
         """Return what an estimate of the error has to allow for.
 
-        `added`, `sets`: how many vectors there have been, in how many decision sets. `centered`: whether their mean is
-        subtracted.
+        Parameters
+        ----------
+        added, sets
+            How many vectors there have been, in how many decision sets.
+        centered
+            Whether their mean is subtracted.
 
         Returns
         -------

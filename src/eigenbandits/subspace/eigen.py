@@ -43,13 +43,20 @@ def tracked(
 ) -> Top:
     """Follow the leading eigenvectors from a guess by the block power method with Rayleigh–Ritz steps.
 
-    - `apply`: the matrix times a (d, q) block.
-    - `trace`: the matrix's trace: what the block does not hold of it is spread evenly over the other eigenvalues.
-    - `support`: how many eigenvalues can differ from zero: the smaller of d and the number of vectors behind the
-      matrix.
-    - `guess`: (d, q) block to start from, such as the last one found.
-    - `choose_rank`: gives m for a spectrum.
-    - `steps`: at most this many steps.
+    Parameters
+    ----------
+    apply
+        The matrix times a (d, q) block.
+    trace
+        The matrix's trace: what the block does not hold of it is spread evenly over the other eigenvalues.
+    support
+        How many eigenvalues can differ from zero: the smaller of d and the number of vectors behind the matrix.
+    guess
+        (d, q) block to start from, such as the last one found.
+    choose_rank
+        Gives m for a spectrum.
+    steps
+        At most this many steps.
 
     Returns
     -------

@@ -21,12 +21,19 @@ def estimated_error(spectrum: Array, rank: int, vectors: float, safety: float = 
     these numbers, which is at most its largest row norm plus its largest column norm in expectation (Bandeira and
     van Handel 2016, up to lower-order terms). An estimate, not a proof: it trusts the sample's eigenvalues.
 
-    - `spectrum`: all d sample eigenvalues, in descending order.
-    - `rank`: m.
-    - `vectors`: the number n of (effectively) independent vectors behind the spectrum.
-    - `safety`: factor on the expected size.
-    - `largest`: the most that one vector, or what many vectors share, may have added to the second moment outside the
-      subspace. So much of the weakest direction's eigenvalue may be its, and not the subspace's, and is not counted on.
+    Parameters
+    ----------
+    spectrum
+        All d sample eigenvalues, in descending order.
+    rank
+        m.
+    vectors
+        The number n of (effectively) independent vectors behind the spectrum.
+    safety
+        Factor on the expected size.
+    largest
+        The most that one vector, or what many vectors share, may have added to the second moment outside the subspace.
+        So much of the weakest direction's eigenvalue may be its, and not the subspace's, and is not counted on.
 
     Returns
     -------

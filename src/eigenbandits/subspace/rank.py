@@ -25,7 +25,12 @@ def bulk_edge(spectrum: Array, vectors: float) -> float:
 def bulk_edge_rank(spectrum: Array, vectors: float) -> int:
     """Count the eigenvalues above the edge of the bulk that pure noise would fill.
 
-    `spectrum`: all d sample eigenvalues, in descending order. `vectors`: how many vectors are behind it.
+    Parameters
+    ----------
+    spectrum
+        All d sample eigenvalues, in descending order.
+    vectors
+        How many vectors are behind it.
 
     Returns
     -------

@@ -55,12 +55,20 @@ class Revisits(Component):
     def add(self, vectors: Array, added: int, directions: Array, mean: Array | None, room: float, unit: float) -> None:
         """Compare one decision set with the sample, and add some of it.
 
-        - `vectors`: (K, d); not centered.
-        - `added`: how many vectors there have been up to now, those of this set included.
-        - `directions`: the (d, m) basis of the subspace as far as it is known; m = 0 where nothing is.
-        - `mean`: what is subtracted from vectors before they are compared.
-        - `room`: how many dimensions the vectors fill outside the subspace, for what chance would have.
-        - `unit`: E‖z‖²·E‖ρ‖² of one vector; 0 where it is not known.
+        Parameters
+        ----------
+        vectors
+            (K, d); not centered.
+        added
+            How many vectors there have been up to now, those of this set included.
+        directions
+            The (d, m) basis of the subspace as far as it is known; m = 0 where nothing is.
+        mean
+            What is subtracted from vectors before they are compared.
+        room
+            How many dimensions the vectors fill outside the subspace, for what chance would have.
+        unit
+            E‖z‖²·E‖ρ‖² of one vector; 0 where it is not known.
         """
         rows = vectors[:: -(-len(vectors) // ROWS)]
         both = np.stack([rows, rows - vectors.mean(axis=0)])

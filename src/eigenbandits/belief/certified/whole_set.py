@@ -13,7 +13,10 @@ class WholeSet(Ambient):
 
     The ridge is λ = dR²/S², the prior that spreads S² evenly over d directions.
 
-    `noise`, `theta_bound`, `delta`: R, S and δ, as for `Ambient`.
+    Parameters
+    ----------
+    noise, theta_bound, delta
+        R, S and δ, as for `Ambient`.
 
     Examples
     --------

@@ -25,12 +25,20 @@ SCORE_WEIGHT = 4.0
 class Explained:
     """The part explained by the intercept and the score.
 
-    - `slopes`: B: how the actions learned from depend on the free coordinates.
-    - `levels`: g: how their rewards depend on the free coordinates.
-    - `cross`: FᵀX.
-    - `covariance`: the covariance of the free coefficients given θ, in units of the noise variance: (FᵀF)⁻¹.
-    - `residual`, `freedom`: the remaining sum of squares of the rewards, and its degrees of freedom.
-    - `expected`: the center of the prior on the score's slope; 0 if there is no score, or none that helps.
+    Attributes
+    ----------
+    slopes : ndarray of shape (f, d)
+        B: how the actions learned from depend on the free coordinates.
+    levels : ndarray of shape (f,)
+        g: how their rewards depend on the free coordinates.
+    cross : ndarray of shape (f, d)
+        FᵀX.
+    covariance : ndarray of shape (f, f)
+        The covariance of the free coefficients given θ, in units of the noise variance: (FᵀF)⁻¹.
+    residual, freedom : float
+        The remaining sum of squares of the rewards, and its degrees of freedom.
+    expected : float
+        The center of the prior on the score's slope; 0 if there is no score, or none that helps.
     """
 
     slopes: Array
@@ -45,9 +53,16 @@ class Explained:
 def explained(sums: Array, moment: Array, squares: float, count: float, kappa: float, score: float) -> Explained:
     """Return the part explained by the free coordinates, from the sums.
 
-    `sums`: the rows of Σ that belong to the free coordinates. `moment`: their entries of b. `squares`, `count`: Σr²,
-    and the number of rewards, or the sum of their weights. `kappa`, `score`: κ, and the size of one standard deviation
-    of the scores; 0 if there is no intercept or no score.
+    Parameters
+    ----------
+    sums : ndarray of shape (f, d + f)
+        The rows of Σ that belong to the free coordinates.
+    moment : ndarray of shape (f,)
+        Their entries of b.
+    squares, count
+        Σr², and the number of rewards, or the sum of their weights.
+    kappa, score
+        κ, and the size of one standard deviation of the scores; 0 if there is no intercept or no score.
     """
     free = len(sums)
     dim = sums.shape[1] - free

@@ -21,8 +21,12 @@ class Spread:
 
     With this scale, ρ is the prior variance of the values of the actions offered, in units of the noise variance.
 
-    `roots`: square roots of the variances along the given eigenvectors. `rest`: the square root of the variance in
-    every other direction.
+    Attributes
+    ----------
+    roots : ndarray of shape (q,)
+        Square roots of the variances along the given eigenvectors.
+    rest : float
+        The square root of the variance in every other direction.
     """
 
     roots: Array
@@ -83,8 +87,12 @@ class Reading(Protocol):
 class SumsReading:
     """A reading from Σ and b in the basis of the eigenvectors, for few dimensions.
 
-    `gram`, `score`: VᵀΣV and Vᵀb of the chosen actions, about their means if there is an intercept. `squares`, `count`:
-    Σr² about the mean, and the degrees of freedom.
+    Parameters
+    ----------
+    gram, score
+        VᵀΣV and Vᵀb of the chosen actions, about their means if there is an intercept.
+    squares, count
+        Σr² about the mean, and the degrees of freedom.
     """
 
     def __init__(self, gram: Array, score: Array, squares: float, count: float) -> None:
@@ -106,9 +114,15 @@ class SumsReading:
 class RowsReading:
     """A reading from the actions themselves, for more dimensions than rewards.
 
-    `rows`, `basis`: chosen actions (n, d), about their mean if there is an intercept, and the eigenvectors (d, q), or
-    None if the rows are given in a basis of all eigenvectors. `rewards`: their rewards, in the same order. `count`: the
-    degrees of freedom.
+    Parameters
+    ----------
+    rows, basis
+        Chosen actions (n, d), about their mean if there is an intercept, and the eigenvectors (d, q), or None if the
+        rows are given in a basis of all eigenvectors.
+    rewards
+        Their rewards, in the same order.
+    count
+        The degrees of freedom.
     """
 
     def __init__(self, rows: Array, basis: Array | None, rewards: Array, count: float) -> None:

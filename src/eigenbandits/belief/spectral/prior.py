@@ -23,8 +23,14 @@ Array = NDArray[np.float64]
 class Shape:
     """How a prior's variances follow the spectrum: (C/ℓ₁)^p, or min(C/ℓ_m, 1)^p with m the estimated rank.
 
-    `name`: for diagnostics. `power`: p. `cut`: whether all directions that stand out from the noise have the same
-    variance.
+    Attributes
+    ----------
+    name
+        For diagnostics.
+    power
+        p.
+    cut
+        Whether all directions that stand out from the noise have the same variance.
     """
 
     name: str
@@ -56,8 +62,16 @@ WAITING = 256
 class Member:
     """One shape of the prior, with the signal-to-noise ratio that fits the rewards.
 
-    `prior`, `ratio`: the variances H, and ρ. `variance`: σ². `lower`, `white`: the factor L of I + ρA, and L⁻¹v, for
-    the reading with which it was fitted. `weight`: the probability that this is the right shape.
+    Attributes
+    ----------
+    prior, ratio
+        The variances H, and ρ.
+    variance
+        σ².
+    lower, white
+        The factor L of I + ρA, and L⁻¹v, for the reading with which it was fitted.
+    weight
+        The probability that this is the right shape.
     """
 
     prior: Spread

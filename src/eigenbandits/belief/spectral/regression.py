@@ -19,9 +19,16 @@ Array = NDArray[np.float64]
 class Regression:
     """The regression of the rewards on the actions, from the sums and from the sample.
 
-    `evidence`, `sample`: Σ, b and Σr² of lifted actions, and a sample of single rewards. `mean`: the prior's mean (D,),
-    or None for 0. `dim`: d; the other D − d coordinates of lifted actions are free (`free.explained`). `kappa`,
-    `score`: κ and the size of the score's coordinate; 0 if there is none.
+    Parameters
+    ----------
+    evidence, sample
+        Σ, b and Σr² of lifted actions, and a sample of single rewards.
+    mean
+        The prior's mean (D,), or None for 0.
+    dim
+        d; the other D − d coordinates of lifted actions are free (`free.explained`).
+    kappa, score
+        κ and the size of the score's coordinate; 0 if there is none.
     """
 
     evidence: Evidence

@@ -94,8 +94,12 @@ class SpectralView(AmbientView):
 class RepeatedView(View):
     """The view of a decision set in which some actions have rewards of their own, which count in part.
 
-    `view`: the linear model's view. `rows`, `shares`, `means`: the actions learned before, with κ and r̄ of each
-    (`Repeats.known`).
+    Parameters
+    ----------
+    view
+        The linear model's view.
+    rows, shares, means
+        The actions learned before, with κ and r̄ of each (`Repeats.known`).
     """
 
     independent = True

@@ -32,10 +32,15 @@ _RESERVED = ("kind", "each")
 class Spec:
     """A class by its name and its arguments as JSON values.
 
-    - `kind`: the name of one of the library's classes, or ``"module:Class"``.
-    - `params`: all arguments, defaults too. Arrays and data files are references with the hash of their content; a
-      policy's argument ``"$name"`` is read from the environment's instance, or the environment, under that name.
-    - `modules`: the modules outside this library that the class comes from, each with a hash of its source.
+    Attributes
+    ----------
+    kind : str
+        The name of one of the library's classes, or ``"module:Class"``.
+    params : mapping
+        All arguments, defaults too. Arrays and data files are references with the hash of their content; a policy's
+        argument ``"$name"`` is read from the environment's instance, or the environment, under that name.
+    modules : mapping
+        The modules outside this library that the class comes from, each with a hash of its source.
     """
 
     kind: str

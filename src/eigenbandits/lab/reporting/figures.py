@@ -41,16 +41,28 @@ class ExperimentFigure(ABC):
 class OverRounds(ExperimentFigure):
     """Columns of the results over rounds with bands over seeds: one panel for each column and environment.
 
-    - `name`, `description`: see `ExperimentFigure`.
-    - `columns`: the columns of the table.
-    - `labels`: the labels of their vertical axes.
-    - `scale`: a factor on the values.
-    - `log`: whether the vertical axis is logarithmic.
-    - `floor`: the vertical axis does not go below it.
-    - `stretches`: shows the median over this many stretches of the rounds, where single values are too noisy.
-    - `truth`: a column that is drawn as thin dots of the same color.
-    - `outcome`: only environments whose outcome this is are shown: "regret" or "reward".
-    - `note`: added to the caption.
+    Parameters
+    ----------
+    name, description : str
+        See `ExperimentFigure`.
+    columns : sequence of str
+        The columns of the table.
+    labels : sequence of str
+        The labels of their vertical axes.
+    scale : float
+        A factor on the values.
+    log : bool
+        Whether the vertical axis is logarithmic.
+    floor : float, optional
+        The vertical axis does not go below it.
+    stretches : int, optional
+        Shows the median over this many stretches of the rounds, where single values are too noisy.
+    truth : str, optional
+        A column that is drawn as thin dots of the same color.
+    outcome : str, optional
+        Only environments whose outcome this is are shown: "regret" or "reward".
+    note : str
+        Added to the caption.
     """
 
     name: str

@@ -62,7 +62,10 @@ class Style:
 def styles(labels: Iterable[str]) -> dict[str, Style]:
     """Return a style for each label: the fixed one of a named algorithm, else the next one that is free.
 
-    `labels`: all the policies of an experiment, in its order; pass the same ones for every figure.
+    Parameters
+    ----------
+    labels : iterable of str
+        All the policies of an experiment, in its order; pass the same ones for every figure.
 
     Examples
     --------

@@ -44,8 +44,14 @@ def bootstrap_band(
 ) -> tuple[Array, Array]:
     """Return the lower and the upper end of the percentile bootstrap band of a mean.
 
-    `values`: one value, or one row of values, for each seed. `level`: the share of resampled means inside. `resamples`,
-    `seed`: how many times the seeds are drawn with replacement, and the seed of these draws.
+    Parameters
+    ----------
+    values
+        One value, or one row of values, for each seed.
+    level
+        The share of resampled means inside.
+    resamples, seed
+        How many times the seeds are drawn with replacement, and the seed of these draws.
 
     Examples
     --------

@@ -16,9 +16,16 @@ _TITLES = {"vowpalwabbit": "Vowpal Wabbit", "mab2rec": "mab2rec"}
 class Candidate:
     """One policy of a table.
 
-    `policy`: as an experiment takes it. `description`: what it is. `tuned`: whether a setting was chosen that its user
-    would have to find: it is shown, but not used as the best. `module`: the package of the extra "peers" that it needs,
-    if any.
+    Attributes
+    ----------
+    policy : Policy or mapping
+        As an experiment takes it.
+    description : str
+        What it is.
+    tuned : bool
+        Whether a setting was chosen that its user would have to find: it is shown, but not used as the best.
+    module : str
+        The package of the extra "peers" that it needs, if any.
     """
 
     policy: Any

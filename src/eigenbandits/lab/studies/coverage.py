@@ -248,8 +248,12 @@ def summarize(results: Results, delta: float) -> list[dict[str, Any]]:
 def departures(nearest: Array, allowed: float | None) -> dict[str, Any]:
     """Return in how many runs the truth left a set, and whether that is more often than allowed, if anything is.
 
-    `nearest`: the largest truth/bound of each run: above 1, the truth has left the set. `allowed`: the share of runs
-    that is allowed. `limit` is three standard errors of a share of that size above it.
+    Parameters
+    ----------
+    nearest
+        The largest truth/bound of each run: above 1, the truth has left the set.
+    allowed
+        The share of runs that is allowed. `limit` is three standard errors of a share of that size above it.
     """
     count, left = len(nearest), int(np.count_nonzero(nearest > 1.0))
     limit = None if allowed is None else allowed + 3.0 * math.sqrt(allowed * (1.0 - allowed) / count)

@@ -33,7 +33,15 @@ def cost_of(usage: Any, model: Model) -> float | None:
 async def passed_on(
     first: bytes, parts: AsyncIterator[bytes], done: Callable[[Any], None], broken: Callable[[], None]
 ) -> AsyncIterator[bytes]:
-    """Yield a streamed answer as it comes; `done` gets its usage, or None, and `broken` is called if it breaks off."""
+    """Yield a streamed answer as it comes; `done` gets its usage, or None, and `broken` is called if it breaks off.
+
+    Parameters
+    ----------
+    first, parts
+        The first bytes, and the others.
+    done, broken
+        What is called at the end.
+    """
     usage, rest = None, b""
     ended = False
     try:

@@ -28,7 +28,15 @@ class UpstreamError(Exception):
 
 
 class Upstream:
-    """A server that answers for a model."""
+    """A server that answers for a model.
+
+    Parameters
+    ----------
+    config
+        Its settings.
+    client
+        What requests are sent with.
+    """
 
     def __init__(self, config: UpstreamConfig, client: httpx.AsyncClient) -> None:
         self.config, self.client = config, client

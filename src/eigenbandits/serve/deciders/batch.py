@@ -24,8 +24,12 @@ from eigenbandits.serve.writer.outcomes import different_request, different_rewa
 class DeciderBatch(Batch):
     """Chooses in memory; only the database knows the outcome of requests and rewards that others may have sent, too.
 
-    `lane`, `database`: the lane of the connection that will write the batch, and the database. `policies`, `journal`,
-    `metrics`, `now`, `epoch`: as for `Batch`.
+    Parameters
+    ----------
+    lane, database
+        The lane of the connection that will write the batch, and the database.
+    policies, journal, metrics, now, epoch
+        As for `Batch`.
     """
 
     def __init__(

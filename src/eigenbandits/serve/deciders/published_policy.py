@@ -18,8 +18,13 @@ from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 class PublishedPolicy(HostedPolicy):
     """One policy of a decider. Its choices do not change it; only the next belief does.
 
-    `head`, `catalogue`: as for `HostedPolicy`. `belief`: the published belief; None before there is one. Every decision
-    is then made by a policy that has seen only the actions offered.
+    Parameters
+    ----------
+    head, catalogue
+        As for `HostedPolicy`.
+    belief
+        The published belief; None before there is one. Every decision is then made by a policy that has seen only the
+        actions offered.
     """
 
     takes_lists = False

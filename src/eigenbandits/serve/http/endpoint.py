@@ -29,20 +29,34 @@ _LARGE = 64 * 2**10
 class Endpoint:
     """One method of one path.
 
-    - `method`, `path`: as for Starlette.
-    - `scope`: what a key must allow: `OPEN`, `ANY_KEY` or one of `keys.SCOPES`.
-    - `handler`: takes the path's parameters, `query` and `body` by name, and returns a model, None or a response. With
-      a label, it takes the request and returns JSON.
-    - `answer`: the model of the response, or its media type if it is not JSON; None if it is empty.
-    - `body`, `query`: the models of the request. Without a body, only a few bytes are accepted.
-    - `parse`: reads a large body in a thread, for models that would otherwise hold up other requests.
-    - `limit`: the setting that limits the size of the body.
-    - `raw`: query parameters that describe a body of raw float32, if the endpoint accepts one.
-    - `statuses`: the status codes of successful responses.
-    - `errors`: the status codes of errors, in addition to those common to all endpoints.
-    - `label`: the name in metrics of a frequent endpoint, whose handler reads the request itself because every
-      microsecond counts.
-    - `documented`: whether the endpoint is in the OpenAPI document.
+    Attributes
+    ----------
+    method, path
+        As for Starlette.
+    scope
+        What a key must allow: `OPEN`, `ANY_KEY` or one of `keys.SCOPES`.
+    handler
+        Takes the path's parameters, `query` and `body` by name, and returns a model, None or a response. With a label,
+        it takes the request and returns JSON.
+    answer
+        The model of the response, or its media type if it is not JSON; None if it is empty.
+    body, query
+        The models of the request. Without a body, only a few bytes are accepted.
+    parse
+        Reads a large body in a thread, for models that would otherwise hold up other requests.
+    limit
+        The setting that limits the size of the body.
+    raw
+        Query parameters that describe a body of raw float32, if the endpoint accepts one.
+    statuses
+        The status codes of successful responses.
+    errors
+        The status codes of errors, in addition to those common to all endpoints.
+    label
+        The name in metrics of a frequent endpoint, whose handler reads the request itself because every microsecond
+        counts.
+    documented
+        Whether the endpoint is in the OpenAPI document.
     """
 
     method: str

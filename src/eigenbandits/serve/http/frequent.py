@@ -18,7 +18,12 @@ from eigenbandits.serve.http.middleware.request_log import RequestLog, new_reque
 class FrequentRoutes:
     """Routes requests to the frequent endpoints without the router, which tries one regular expression after another.
 
-    `apps`: the applications that answer POST, by path; {name} stands for a policy. `router`: handles everything else.
+    Parameters
+    ----------
+    apps
+        The applications that answer POST, by path; {name} stands for a policy.
+    router
+        Handles everything else.
     """
 
     def __init__(self, apps: Mapping[str, ASGIApp], router: ASGIApp) -> None:
@@ -46,8 +51,18 @@ class OneStep:
     This is possible only if the whole request has arrived within the limit, so that nothing can make it wait, and under
     uvicorn, whose record of the response it completes. All other requests go through the layers.
 
-    `layers`: the same endpoint inside its middleware. `checks`: the checks made before the body is read. `log`: counts
-    and logs requests. `limit`: the largest size of a body in bytes.
+    Parameters
+    ----------
+    endpoint
+        The endpoint.
+    layers
+        The same endpoint inside its middleware.
+    checks
+        The checks made before the body is read.
+    log
+        Counts and logs requests.
+    limit
+        The largest size of a body in bytes.
     """
 
     def __init__(

@@ -30,9 +30,18 @@ def matrix(
 ) -> NDArray[Any]:
     """Return vectors (n, d): float32 if they were sent as base64, float64 if they were sent as lists.
 
-    `value`: lists of numbers or base64. `dim`: the length that the vectors must have, if known; required for base64.
-    `field`: the name of the field in the request. `most`: the maximum number of vectors; None uses the limit for
-    decision sets. `largest`: the largest absolute value of a number.
+    Parameters
+    ----------
+    value
+        Lists of numbers or base64.
+    dim
+        The length that the vectors must have, if known; required for base64.
+    field
+        The name of the field in the request.
+    most
+        The maximum number of vectors; None uses the limit for decision sets.
+    largest
+        The largest absolute value of a number.
     """
     if isinstance(value, str):
         return raw(_unbase64(value, field), dim, settings, field, most, largest)

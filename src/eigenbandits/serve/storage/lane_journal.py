@@ -28,7 +28,13 @@ class Arrival:
 
 
 class Lane:
-    """A connection's lane, which assigns its numbers in order."""
+    """A connection's lane, which assigns its numbers in order.
+
+    Parameters
+    ----------
+    lane
+        The lane's number.
+    """
 
     def __init__(self, lane: int) -> None:
         self.lane = lane
@@ -54,7 +60,10 @@ class LaneJournal(Journal):
     def open_lane(self, database: Database, owner: str, now: float, first: bool = False) -> Lane:
         """Open a lane for this connection.
 
-        `first`: whether this may be the first lane of the database, as a learner's may be.
+        Parameters
+        ----------
+        first
+            Whether this may be the first lane of the database, as a learner's may be.
         """
         with self.connection.transaction():
             if first:

@@ -108,7 +108,10 @@ def _brief(error: Exception) -> str:
 class PostgresDatabase(Database):
     """A database on a PostgreSQL server; it stores snapshots too, so that any machine can take over.
 
-    `address`: postgresql://user:password@host/database
+    Parameters
+    ----------
+    address
+        postgresql://user:password@host/database
     """
 
     def __init__(self, address: str) -> None:

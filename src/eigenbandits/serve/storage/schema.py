@@ -31,16 +31,25 @@ POLICY, BASELINE, LOGGED = 0, 1, 2
 class DecisionRow(ServedDecision):
     """A decision in the log.
 
-    - `request`: the caller's own request id.
-    - `size`: the number of actions.
-    - `decided_at`: when it was made.
-    - `content`: the decision set and everything else that learning needs; see `writer.event_codec`.
-    - `epoch`: which run of the service made it: a random number, new whenever a service opens the database. After a
-      backup is restored, numbers are reused; the epoch distinguishes a lost decision from the one that now has its
-      number. None in rows of version 1.
-    - `arm`: 1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; otherwise 0 if there is a
-      holdout.
-    - `belief`: the version of the belief by which a decider chose; None if the latest state was used.
+    Attributes
+    ----------
+    request
+        The caller's own request id.
+    size
+        The number of actions.
+    decided_at
+        When it was made.
+    content
+        The decision set and everything else that learning needs; see `writer.event_codec`.
+    epoch
+        Which run of the service made it: a random number, new whenever a service opens the database. After a backup is
+        restored, numbers are reused; the epoch distinguishes a lost decision from the one that now has its number.
+        None in rows of version 1.
+    arm
+        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; otherwise 0 if there is a
+        holdout.
+    belief
+        The version of the belief by which a decider chose; None if the latest state was used.
     """
 
     decision: str = field(init=False)

@@ -110,7 +110,10 @@ def _failure(error: sqlite3.Error) -> StorageError:
 class SqliteDatabase(Database):
     """A folder with the database, the lock and the snapshots.
 
-    `folder`: created if missing.
+    Parameters
+    ----------
+    folder
+        Created if missing.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -18,12 +18,20 @@ class Table(Generic[R]):
     A field added to the dataclass becomes a column, in existing databases too: in their old rows it is None if its type
     allows that, otherwise 0 or empty.
 
-    - `name`: the name of the table.
-    - `row`: the dataclass. Fields that its constructor does not take are not stored.
-    - `key`: the columns of the primary key.
-    - `unique`: a column whose values are unique, if any.
-    - `names`: the column names of fields whose columns are named differently.
-    - `first`: the first columns, if their order differs from that of the fields.
+    Parameters
+    ----------
+    name
+        The name of the table.
+    row
+        The dataclass. Fields that its constructor does not take are not stored.
+    key
+        The columns of the primary key.
+    unique
+        A column whose values are unique, if any.
+    names
+        The column names of fields whose columns are named differently.
+    first
+        The first columns, if their order differs from that of the fields.
 
     Examples
     --------

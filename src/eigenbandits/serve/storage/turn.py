@@ -17,7 +17,12 @@ class Turn:
     which dozens of others could commit; checking more often costs processor time, more with each process that waits.
     So the operating system wakes whoever is next. Such a wait cannot be given up, so a thread of its own does it.
 
-    `path`: the file; created if missing. `patience`: seconds to wait.
+    Parameters
+    ----------
+    path
+        The file; created if missing.
+    patience
+        Seconds to wait.
     """
 
     def __init__(self, path: Path, patience: float) -> None:

@@ -38,9 +38,20 @@ class Batch(BatchRows):
 
     Until the batch is committed, the policies are ahead of the log: if that fails, those in `touched` must be reloaded.
 
-    `policies`: all policies, by id. `journal`: for reading only; the rows of preceding batches may not be in it yet.
-    `before`: the preceding batches that may not be committed yet. `metrics`: where events are counted. `now`: the
-    current time. `epoch`: the epoch of decisions made now.
+    Parameters
+    ----------
+    policies
+        All policies, by id.
+    journal
+        For reading only; the rows of preceding batches may not be in it yet.
+    before
+        The preceding batches that may not be committed yet.
+    metrics
+        Where events are counted.
+    now
+        The current time.
+    epoch
+        The epoch of decisions made now.
     """
 
     def __init__(

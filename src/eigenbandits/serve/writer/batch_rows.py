@@ -19,7 +19,15 @@ _ROWS = ("events", "decisions", "rewards", "history", "parts", "arms")
 
 
 class BatchRows:
-    """Rows and results; until they are committed, the policies in `touched` are ahead of the log."""
+    """Rows and results; until they are committed, the policies in `touched` are ahead of the log.
+
+    Parameters
+    ----------
+    metrics
+        Where events are counted.
+    now
+        The current time.
+    """
 
     def __init__(self, metrics: Metrics, now: float) -> None:
         self.metrics = metrics

@@ -29,9 +29,15 @@ class Catalogue:
 
     An item that is replaced gets a new slot; a removed item keeps its slot for the decisions that it was part of.
 
-    `center`: "both" subtracts the mean from the query and the items before they are multiplied, "items" from the items
-    only, "none" from neither. `mean`: the mean of the first items. It never changes, so that an item keeps its meaning
-    for the policies. `version`: the number of changes so far.
+    Attributes
+    ----------
+    center
+        "both" subtracts the mean from the query and the items before they are multiplied, "items" from the items
+        only, "none" from neither.
+    mean
+        The mean of the first items. It never changes, so that an item keeps its meaning for the policies.
+    version
+        The number of changes so far.
     """
 
     id: int

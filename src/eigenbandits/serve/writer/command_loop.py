@@ -22,7 +22,13 @@ _LARGEST_BATCH = 256
 
 
 class CommandLoop(ABC):
-    """Collects commands to policies into batches, and runs tasks in between; `Writer` defines what either does."""
+    """Collects commands to policies into batches, and runs tasks in between; `Writer` defines what either does.
+
+    Parameters
+    ----------
+    metrics
+        Where batches are counted.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
         self.metrics = metrics

@@ -44,8 +44,14 @@ class CommandQueue:
     def take(self, wait: float, most: int, budget: float) -> list[Command]:
         """Return the next commands, at least one; if there are none for `wait` seconds, return none.
 
-        `wait`: the timeout in seconds. `most`: the maximum number of commands. `budget`: no more commands are taken
-        once their estimated seconds add up to this.
+        Parameters
+        ----------
+        wait
+            The timeout in seconds.
+        most
+            The maximum number of commands.
+        budget
+            No more commands are taken once their estimated seconds add up to this.
         """
         taken: list[Command] = []
         cost = 0.0

@@ -32,11 +32,18 @@ class Logged:
 class Options:
     """What a request contains besides the actions.
 
-    - `excluded`: the rows that may not be chosen; None if all may be.
-    - `scores`: a ranker's score of each row; None without a ranker.
-    - `count`: the number of rows to choose, as a list; 0 for a single choice.
-    - `costs`: the cost of each row, NaN if unknown; None if no cost is known.
-    - `logged`: the choice, if another system has already made it. The log stores it in the decision's row, not here.
+    Attributes
+    ----------
+    excluded
+        The rows that may not be chosen; None if all may be.
+    scores
+        A ranker's score of each row; None without a ranker.
+    count
+        The number of rows to choose, as a list; 0 for a single choice.
+    costs
+        The cost of each row, NaN if unknown; None if no cost is known.
+    logged
+        The choice, if another system has already made it. The log stores it in the decision's row, not here.
     """
 
     excluded: Slots | None = None

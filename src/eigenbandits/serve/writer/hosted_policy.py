@@ -73,8 +73,14 @@ class Resumption(NamedTuple):
 class HostedPolicy:
     """One policy of the service; only the writer's thread changes it, while other threads read its fields.
 
-    `head`: the policy's row; the head of its log moves with each batch. `catalogue`: the catalogue named in its spec.
-    `policy`: the policy from a snapshot; None for a new one.
+    Parameters
+    ----------
+    head
+        The policy's row; the head of its log moves with each batch.
+    catalogue
+        The catalogue named in its spec.
+    policy
+        The policy from a snapshot; None for a new one.
     """
 
     # Whether the policy can choose lists.

@@ -32,24 +32,34 @@ _LARGEST = {"samples": 100_000, "size": 1024, "window": 1_000_000, "horizon": 1_
 class PolicySpec:
     """The settings of one policy of the service.
 
-    - `dim`: the length of the vectors; None takes it from the first decision or from the catalogue.
-    - `time_to_live`: seconds after which a decision without a reward gets the default reward or, if that is None, none.
-    - `learn_at`: "reward" learns a reward when it arrives. "time_to_live" records it, and learns all decisions in order
-      when their time to live is over, those without a reward with the default: for feeds that report only clicks, where
-      the rewards that have arrived say little about those that have not. Until then, a reward may be sent in parts and
-      corrected.
-    - `least_reward`, `largest_reward`: rewards beyond these are refused; None for no bound.
-    - `holdout`, `baseline`: the share of decisions made by a baseline, so that both can be compared: the "first"
-      action, a "random" one, or the one with the highest of the "scores". The policy learns from these, too.
-    - `observe_after`, `observe_every`: the subspace observes every decision set up to `observe_after`, then one in
-      `observe_every`. A subspace estimated from a hundred thousand vectors gains almost nothing from the next hundred,
-      which cost as much as the choice.
-    - `budget`, `guard`: the arguments of `Budgeted`, such as ``{"budget": 0.5}``, or of `Guarded`, such as ``{"noise":
-      0.5, "theta_bound": 1.0, "shadow": True}``, for a policy that learns costs and keeps to a budget, or that is
-      measured against a baseline before it departs from it; None for neither.
-    - `keep_sets`: keep the vectors that came with requests, for export; False keeps only the chosen row once a decision
-      has ended.
-    - `clone_of`: the name of the policy whose state this one started from; None if it started from nothing.
+    Attributes
+    ----------
+    dim
+        The length of the vectors; None takes it from the first decision or from the catalogue.
+    time_to_live
+        Seconds after which a decision without a reward gets the default reward or, if that is None, none.
+    learn_at
+        "reward" learns a reward when it arrives. "time_to_live" records it, and learns all decisions in order when
+        their time to live is over, those without a reward with the default: for feeds that report only clicks, where
+        the rewards that have arrived say little about those that have not. Until then, a reward may be sent in parts
+        and corrected.
+    least_reward, largest_reward
+        Rewards beyond these are refused; None for no bound.
+    holdout, baseline
+        The share of decisions made by a baseline, so that both can be compared: the "first" action, a "random" one,
+        or the one with the highest of the "scores". The policy learns from these, too.
+    observe_after, observe_every
+        The subspace observes every decision set up to `observe_after`, then one in `observe_every`. A subspace
+        estimated from a hundred thousand vectors gains almost nothing from the next hundred, which cost as much as the
+        choice.
+    budget, guard
+        The arguments of `Budgeted`, such as ``{"budget": 0.5}``, or of `Guarded`, such as ``{"noise": 0.5,
+        "theta_bound": 1.0, "shadow": True}``, for a policy that learns costs and keeps to a budget, or that is measured
+        against a baseline before it departs from it; None for neither.
+    keep_sets
+        Keep the vectors that came with requests, for export; False keeps only the chosen row once a decision has ended.
+    clone_of
+        The name of the policy whose state this one started from; None if it started from nothing.
     """
 
     algorithm: str

@@ -22,8 +22,16 @@ class BrokenPolicy:
 class Registry:
     """What requests see. Only the writer's thread changes it, by replacing its dictionaries, so all threads may read.
 
-    `policies`: the policies by id. `broken`: by name, the policies that neither the log nor a snapshot leads to; the
-    service runs without them. `catalogues`: the catalogues by name. `keys`: the valid keys.
+    Attributes
+    ----------
+    policies
+        The policies by id.
+    broken
+        By name, the policies that neither the log nor a snapshot leads to; the service runs without them.
+    catalogues
+        The catalogues by name.
+    keys
+        The valid keys.
     """
 
     def __init__(self, keys: KeyRing) -> None:

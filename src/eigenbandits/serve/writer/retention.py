@@ -27,8 +27,14 @@ def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float,
     A policy is rebuilt from a snapshot and the events after it, so nothing may be deleted that an event after the older
     of the last two snapshots needs. Decisions that ended in earlier events are not needed.
 
-    `older`: the position of the older snapshot. `before`: the time before which a decision must have ended. `keep`: how
-    many seconds a decision is kept after it has ended.
+    Parameters
+    ----------
+    older
+        The position of the older snapshot.
+    before
+        The time before which a decision must have ended.
+    keep
+        How many seconds a decision is kept after it has ended.
     """
     numbers: list[int] = []
     through = hosted.head.dropped_through

@@ -52,9 +52,23 @@ class Writer(CommandLoop):
     A second thread commits: while one batch is on its way to disk, the next is chosen and learned. Batches are
     committed in the order in which they were applied, and no command is resolved before it is committed.
 
-    `registry`: what requests see. `background`: writes snapshots and checkpoints, one at a time. `epoch`: the epoch of
-    decisions made now; see `storage.schema.DecisionRow`. `loaded`: set once the policies have been loaded, or loading
-    has failed. `alone`: whether no other process decides or learns.
+    Parameters
+    ----------
+    settings, database, clock
+        The service's settings, database and clock.
+
+    Attributes
+    ----------
+    registry
+        What requests see.
+    background
+        Writes snapshots and checkpoints, one at a time.
+    epoch
+        The epoch of decisions made now; see `storage.schema.DecisionRow`.
+    loaded
+        Set once the policies have been loaded, or loading has failed.
+    alone
+        Whether no other process decides or learns.
     """
 
     alone = True

@@ -45,9 +45,14 @@ def standardized(table: NDArray[Any]) -> Array:
 def one_hot(table: NDArray[Any], names: Sequence[str], categories: Mapping[str, Sequence[Any] | None]) -> Array:
     """Return a table with a column of zeros and ones for each category instead of a column of categories.
 
-    `table`: (n, p) numbers; in columns of categories their numbers, and NaN where none is given, which counts as one
-    more. `names`: the names of the columns. `categories`: for the names of columns of categories, what the categories
-    are called.
+    Parameters
+    ----------
+    table
+        (n, p) numbers; in columns of categories their numbers, and NaN where none is given, which counts as one more.
+    names
+        The names of the columns.
+    categories
+        For the names of columns of categories, what the categories are called.
 
     Examples
     --------

@@ -31,8 +31,14 @@ class Sales(WrappedEnvironment):
     A click has probability rate · (1 + x̂ᵀθ), cut to [0, 1]: rank 4 of 64 dimensions, 20 actions, half of their energy
     perturbation. With ‖θ‖ = 1.5 the best of a set is clicked about twice as often as a random one.
 
-    `rate`: how often an average action is clicked. `pays`: the mean of what a click pays. `varied`: whether amounts are
-    exponential with that mean, instead of all equal.
+    Parameters
+    ----------
+    rate : float
+        How often an average action is clicked.
+    pays : float
+        The mean of what a click pays.
+    varied : bool
+        Whether amounts are exponential with that mean, instead of all equal.
 
     Examples
     --------

@@ -12,8 +12,14 @@ from eigenbandits.serve.errors import Refusal, unavailable
 class BodyLimit:
     """Refuses a body that is too large or too slow, based on its declared length or while it arrives.
 
-    `limit`: the largest size in bytes. `seconds`, `per`: a body has this many seconds, and the same again for each
-    `per` bytes of its length.
+    Parameters
+    ----------
+    app
+        The wrapped application.
+    limit
+        The largest size in bytes.
+    seconds, per
+        A body has this many seconds, and the same again for each `per` bytes of its length.
     """
 
     def __init__(self, app: ASGIApp, limit: int, seconds: float, per: int) -> None:

@@ -17,6 +17,11 @@ KEPT = 10_000
 class TokenBuckets:
     """A token bucket for each key, filled at the permitted rate, with room for one second's worth of requests.
 
+    Parameters
+    ----------
+    rate
+        Requests per second and key.
+
     Examples
     --------
     >>> buckets = TokenBuckets(2.0)

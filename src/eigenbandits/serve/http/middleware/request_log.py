@@ -24,7 +24,14 @@ def new_request_id() -> str:
 class RequestLog:
     """Gives each request an id, included in its response and its log lines, and counts it.
 
-    `metrics`: where requests are counted. `label`: the endpoint's name in metrics.
+    Parameters
+    ----------
+    app
+        The wrapped application.
+    metrics
+        Where requests are counted.
+    label
+        The endpoint's name in metrics.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, label: str) -> None:
