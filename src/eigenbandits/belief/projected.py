@@ -33,11 +33,12 @@ class Projected(RidgeBelief):
         "general": the paper's radius (eq. ellips1Supple), with S ε ‖B^{-1/2} V̂ᵀΣ‖₂ for the projection error;
         "sharp": the same with Σ(I − P̂) instead of Σ, which is all that the proof needs (docs/mathematics.md);
         "worst-case": the paper's closed form (eq. ellips2); or a number: a free multiplier.
-    Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not yet a
-    bound for all (docs/mathematics.md).
-        yet one for all (docs/mathematics.md).
-    Keep Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, this part is turned with it; any
-    part of past actions that was outside the subspace but that the new one would read is lost.
+    anytime
+        Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not yet
+        one for all (docs/mathematics.md).
+    slim
+        Keep Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, this part is turned with
+        it; any part of past actions that was outside the subspace but that the new one would read is lost.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
