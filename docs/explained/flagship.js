@@ -65,7 +65,7 @@
       // Rewards are summed less the first of them.
       this.origin = null;
       [this.spectrum, this.seen, this.version, this.fittedVersion] = [null, 0, 0, -1];
-      [this.due, this.fitted, this.surprise] = [0, 0, 0];
+      [this.due, this.fitted, this.surprise, this.leastGrowth] = [0, 0, 0, SOONEST];
     }
 
     choose(actions) {
@@ -107,7 +107,7 @@
       x.forEach((entry, i) => (this.score[i] += raised * entry));
       this.squares += raised * raised;
       this.count += 1;
-      this.forecasts.add(decision.said, value, this.origin);
+      this.forecasts.add(decision.said, decision.estimate, value, this.origin);
       // Equal rewards have no unit, and the noise was a guess until now.
       if (this.censoring.note(reward)) this.due = 0;
     }
@@ -119,10 +119,12 @@
       const off = reward - dot(x, this.center);
       addOuter(this.inverse, solved, solved, -1 / (1 + gain));
       this.center = this.center.map((entry, i) => entry + (off / (1 + gain)) * solved[i]);
-      const ratio = (0.25 * off * off) / (this.noise ** 2 * (1 + Math.max(gain, 0))) - 0.5 * Math.log(2);
-      this.surprise = this.censoring.differ ? Math.max(this.surprise + ratio, 0) : 0;
+      if (this.surprise <= SURPRISING && this.censoring.differ) {
+        const ratio = (0.25 * off * off) / (this.noise ** 2 * (1 + Math.max(gain, 0))) - 0.5 * Math.log(2);
+        this.surprise = Math.max(this.surprise + ratio, 0);
+      }
       const count = this.count + 1;
-      if (this.surprise > SURPRISING && count >= (1 + SOONEST) * this.fitted) this.due = Math.min(this.due, count);
+      if (this.surprise > SURPRISING && count >= (1 + this.leastGrowth) * this.fitted) this.due = Math.min(this.due, count);
     }
 
     // What the intercept, whose prior is flat, leaves of the rewards to the directions.
@@ -169,6 +171,8 @@
       this.inverse = [...covariance.map((row, i) => [...row, -slopes[i]]), [...slopes.map((x) => -x), last]];
       this.noise = Math.sqrt(variance);
       this.due = this.count + Math.max(1, Math.ceil(GROWTH * this.count));
+      // Where a fit does not end the surprises, the next one waits for twice the growth.
+      this.leastGrowth = this.surprise > SURPRISING ? Math.min(2 * this.leastGrowth, GROWTH) : SOONEST;
       [this.fitted, this.surprise, this.fittedVersion] = [this.count, 0, this.version];
     }
   }
