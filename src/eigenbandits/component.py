@@ -34,12 +34,12 @@ class Component:
     def named(name: str) -> type[Component]:
         """Return a class by its full name, without importing anything.
 
-        A class of this library is found even if it has moved to another module, or without any.
+        A class of this library is found even if it has moved to another module.
         """
         if name in Component._registry:
             return Component._registry[name]
         module, _, own = name.rpartition(":")
-        if not module or module.startswith("eigenbandits."):
+        if module.startswith("eigenbandits."):
             ours = [kind for full, kind in Component._registry.items() if full.startswith("eigenbandits.")]
             matches = [kind for kind in ours if kind.__name__ == own]
             if len(matches) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,6 +47,9 @@ def from_bytes(content: bytes, name: str = "these bytes", earliest: int = EARLIE
             f"{name} has format version {version}; this eigenbandits reads {earliest} and later. "
             "Make a new policy and let it learn from the log with learn_many()."
         )
+    if version == 3:
+        # Quotes inside strings are escaped, so this is nothing but a key.
+        header = json.loads(json.dumps(header).replace('"$component": "', '"$component": "eigenbandits.policy:'))
     try:
         policy = decode(header["policy"], arrays)
         # The base of every policy; policies themselves import this module.
