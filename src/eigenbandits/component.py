@@ -58,6 +58,11 @@ class Component:
         """Restore what `state` returned; the component then continues exactly as the original would."""
         for name in self._state_names:
             current = getattr(self, name)
+            if name not in state:
+                raise ValueError(
+                    f"{type(self).__name__} was saved without {name!r}, which this version needs; "
+                    "make a new policy and let it learn from the log with learn_many()"
+                )
             if isinstance(current, Component):
                 current.restore(state[name])
             elif isinstance(current, np.random.Generator):
