@@ -71,14 +71,8 @@ class Ambient(RidgeBelief):
         rank: int | None = None,
         memory: float | None = None,
     ) -> None:
-        super().__init__(noise, theta_bound, ridge, delta)
+        super().__init__(noise, theta_bound, ridge, delta, radius, ("logdet", "mixture", "paper"), action_bound)
         self.memory = None if memory is None else inputs.number(memory, "memory", least=1.0)
-        if isinstance(radius, str):
-            inputs.one_of(radius, "radius", ("logdet", "mixture", "paper"))
-        else:
-            inputs.size(radius, "radius", zero=True)
-        self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.rank = None if rank is None else inputs.whole(rank, "rank")
         self.evidence = Evidence()
         self.inverse = linalg.SymmetricSum(sign=-1.0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from eigenbandits import inputs, linalg, merging
+from eigenbandits import linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.joint import JointProblem, JointSearch
@@ -59,13 +59,7 @@ class Projected(RidgeBelief):
         anytime: bool = False,
         slim: bool = False,
     ) -> None:
-        super().__init__(noise, theta_bound, ridge, delta)
-        if isinstance(radius, str):
-            inputs.one_of(radius, "radius", RADII)
-        else:
-            inputs.size(radius, "radius", zero=True)
-        self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
+        super().__init__(noise, theta_bound, ridge, delta, radius, RADII, action_bound)
         self.anytime = bool(anytime)
         self.slim = bool(slim)
         if self.slim and radius in ("general", "worst-case"):

@@ -56,6 +56,7 @@ class SymmetricSum(Component):
         *("half", "waiting", "fill", "thin", "scale", "plus"),
         *("blank", "block"),
     )
+    _derived_names: ClassVar[tuple[str, ...]] = ("_single", "compression")
 
     def __init__(self, sign: float = 1.0) -> None:
         self.sign = sign
@@ -77,11 +78,6 @@ class SymmetricSum(Component):
     def dim(self) -> int:
         """The number of rows and columns."""
         return self.waiting.shape[1] if len(self.waiting) else len(self.half)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._single = self.compression = None
 
     def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
         """Set up scale · I in `dim` dimensions, with room for `block` waiting rows, or `first` in the first block."""

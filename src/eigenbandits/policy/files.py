@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +18,7 @@ VERSION = 4
 # The earliest version that is read: files of version 3 name classes without their modules.
 EARLIEST = 3
 # Attributes that policies did not have when the first of these files were written; they stay as in a new policy.
-ADDED = {"encoder", "relative", "blank", "block", "drawn", "repeats", "mean", "least_growth"}
+ADDED = {"encoder", "relative", "blank", "block", "drawn", "repeats", "mean", "least_growth", "errors"}
 # The names that attributes had when the first of these files were written.
 FORMER = {"basis": "reading", "censoring": "bounds", "proved": "bounds"}
 
@@ -46,6 +47,9 @@ def from_bytes(content: bytes, name: str = "these bytes", earliest: int = EARLIE
             f"{name} has format version {version}; this eigenbandits reads {earliest} and later. "
             "Make a new policy and let it learn from the log with learn_many()."
         )
+    if version == 3:
+        # Quotes inside strings are escaped, so this is nothing but a key.
+        header = json.loads(json.dumps(header).replace('"$component": "', '"$component": "eigenbandits.policy:'))
     try:
         policy = decode(header["policy"], arrays)
         # The base of every policy; policies themselves import this module.
@@ -61,12 +65,9 @@ def _completed(state: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return a state with its present names, and with the attributes added since as they are in a new policy."""
     state = {name: state[FORMER[name]] for name in new.keys() & FORMER if FORMER[name] in state} | state
     state = {name: new[name] for name in new.keys() & ADDED} | state
-    if missing := sorted(new.keys() - state.keys()):
-        raise ValueError(
-            f"it was saved without {missing[0]!r}, which this version needs; "
-            "make a new policy and let it learn from the log with learn_many()"
-        )
-    inner = {name: value for name, value in new.items() if isinstance(value, dict) and isinstance(state[name], dict)}
+    inner = {
+        name: value for name, value in new.items() if isinstance(value, dict) and isinstance(state.get(name), dict)
+    }
     return state | {name: _completed(state[name], value) for name, value in inner.items()}
 
 

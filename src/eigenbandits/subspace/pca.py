@@ -71,6 +71,7 @@ class PCA(Subspace):
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
         *("block", "directions", "spectrum", "residual", "error", "mean", "effective", "centered"),
     )
+    _derived_names: ClassVar[tuple[str, ...]] = ("_frame",)
 
     # Steps of the block power method at one refresh, and the most dimensions in which all eigenvectors are found.
     steps: ClassVar[int] = eigen.STEPS
@@ -274,11 +275,6 @@ class PCA(Subspace):
     def _rank_found(self) -> int:
         """Return how many directions stand out."""
         return 1 if self.directions is None else int(self.directions.shape[1])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._frame = None
 
     def _find(self, steps: int | None = None) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centered."""

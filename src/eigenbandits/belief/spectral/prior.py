@@ -106,13 +106,13 @@ class LearnedPrior(Component):
         self.errors: Array = np.zeros(3)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state; files may have been written before errors were summed."""
+        """Restore a saved state."""
         if len(state["totals"]) != len(SHAPES):
             raise ValueError(
                 f"this policy was saved with {len(state['totals'])} shapes of its prior, and this version has "
                 f"{len(SHAPES)}; learn again from the rewards, with learn_many()."
             )
-        super().restore({"errors": np.zeros(3)} | state)
+        super().restore(state)
 
     def add(self, forecast: Array, reward: float, origin: float = 0.0) -> None:
         """Add a reward and the forecast of its decision: the estimate, each member's M, then each member's a.
