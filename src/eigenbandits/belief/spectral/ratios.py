@@ -66,8 +66,8 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
 def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return log det(I + ρA) and vᵀ(I + ρA)⁻¹v, both (k, ratios), for several A and v in tridiagonal form.
 
-    By cyclic reduction, for all of them at once: eliminating every second coordinate, with pivots D and the off-diagonal
-    entries e and e′ on its two sides, leaves a tridiagonal matrix of half the size, with e²/D and e′²/D subtracted from
+    By cyclic reduction, for all of them at once: eliminating every second coordinate, with pivots D and off-diagonal
+    entries e and e′ on either side, leaves a tridiagonal matrix of half the size, with e²/D and e′²/D subtracted from
     the diagonal and off-diagonal entries ee′/D. The determinant is the product of all pivots, and the inverse's first
     entry is one over the last pivot. Since A is positive semidefinite, only rounding can make a pivot less than 1.
     """
