@@ -79,16 +79,15 @@ class AmbientView(View):
     def finding(self, index: int) -> Finding | None:
         """Return what is known of: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
         made = None if self._root is None else self._root.made
-        action = solved = self.solved(index)
-        if solved is not None:
+        if self._kept is not None or self.solved(index) is not None:
             action, solved = self._copies(index)
-        elif made is None and not self._offered:
-            return None
-        return Finding(action, solved, made, self._offered, list_size=self._list_size)
+            return Finding(action, solved, made, self._offered, list_size=self._list_size)
+        return None if made is None and not self._offered else Finding(factor=made, largest_norm=self._offered)
 
     def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
-        if self._kept is None or self._kept[0] != index:
+        kept = self._kept
+        if kept is None or kept[0] != index:
             solved = self.solved(index)
             if solved is None:
                 self.upper_of(index)
@@ -96,14 +95,14 @@ class AmbientView(View):
             # Copies: the caller may reuse the same array for the next decision set, and keeping one row of the products
             # must not keep all of them alive.
             action = self.lifted[index].astype(np.float64)
-            self._kept = index, action, solved if solved.base is None else solved.copy()
-        return self._kept[1], self._kept[2]
+            self._kept = kept = index, action, solved if solved.base is None else solved.copy()
+        return kept[1], kept[2]
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, only possible winners are computed exactly."""
-        count, dim = self.lifted.shape
-        if self._uppers is not None:
+        if self._uppers is not None or self._products is not None:
             return super().best()
+        count, dim = self.lifted.shape
         if count < (FEW if dim >= linalg.LARGE else MANY):
             inverse = self.belief.inverse.lend()
             if not inverse.size:

@@ -77,7 +77,7 @@ class Centering(Component):
         return np.asarray(actions.mean(axis=0)) if self.by_set else self.reference
 
     def lift_vectors(self, vectors: Array) -> Array:
-        """Lift vectors (n, d) given without a decision set."""
+        """Lift a vector (d,), or many (n, d), given without a decision set."""
         self.refuse_bare_vectors()
         return self._lifted(vectors, self.reference)
 
@@ -103,13 +103,12 @@ class Centering(Component):
     def _lifted(self, actions: Array, center: Array | None) -> Array:
         if not self.intercept:
             return actions if center is None else np.subtract(actions, center, dtype=actions.dtype)
-        count, dim = actions.shape
-        lifted = np.empty((count, dim + 1), actions.dtype)
+        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
         if center is None:
-            lifted[:, :dim] = actions
+            lifted[..., :-1] = actions
         else:
-            np.subtract(actions, center, out=lifted[:, :dim], casting="same_kind")
-        lifted[:, dim] = self.intercept
+            np.subtract(actions, center, out=lifted[..., :-1], casting="same_kind")
+        lifted[..., -1] = self.intercept
         return lifted
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import blas
 
 from eigenbandits import inputs, linalg, merging, theory
 from eigenbandits.inputs import Array
@@ -170,9 +169,7 @@ class PCA(Subspace):
         count = len(vectors)
         self.added += count
         if self.around_mean:
-            ones = _ONES[:count] if count <= len(_ONES) else np.ones(count)
-            # In place.
-            self.total = blas.dgemv(1.0, vectors.T, ones, beta=1.0, y=self.total, overwrite_y=1)
+            self.total += (_ONES[:count] if count <= len(_ONES) else np.ones(count)) @ vectors
         self._count(vectors)
         self.moment.add_rows(vectors)
 

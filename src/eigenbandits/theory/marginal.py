@@ -18,6 +18,7 @@ from scipy.special import ndtri
 Array = NDArray[np.float64]
 # Which of three slopes are not 0: all eight ways.
 _SUPPORTS = np.array(list(product((0.0, 1.0), repeat=3)))
+_UNIT, _EXPECTED = np.eye(3), np.array([1.0, 1.0, 0.0])
 
 
 def residual_evidence(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
@@ -157,12 +158,11 @@ def regret_residuals(gram: Array, cross: Array, squares: float, count: float) ->
     support = _SUPPORTS * used[:, None, :]
     both = support[..., :, None] * support[..., None, :]
     scaled = (gram / (sizes[:, :, None] * sizes[:, None, :]))[:, None] * both
-    scaled += np.eye(3) * (1.0 + 1e-9 - support)[..., None, :]
+    scaled += _UNIT * (1.0 + 1e-9 - support)[..., None, :]
     slopes = np.linalg.solve(scaled, ((cross / sizes)[:, None] * support)[..., None])[..., 0] / sizes[:, None]
     left = squares - 2.0 * np.vecdot(slopes, cross[:, None]) + np.vecdot(slopes @ gram, slopes)
     least = np.maximum(np.where((slopes >= 0.0).all(axis=2), left, squares).min(axis=1), 0.0)
-    expected = np.array([1.0, 1.0, 0.0])
-    at_prior = np.maximum(squares - 2.0 * (cross @ expected) + (gram @ expected) @ expected, least)
+    at_prior = np.maximum(squares - 2.0 * (cross @ _EXPECTED) + (gram @ _EXPECTED) @ _EXPECTED, least)
     return np.asarray((at_prior + count * least) / (1.0 + count))
 
 

@@ -29,7 +29,7 @@ from eigenbandits.belief.spectral.prior import FORECAST, LEAST_WEIGHT, SHAPES, L
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import ALLOWANCE, RepeatedView, SpectralView, forecasts_alone
+from eigenbandits.belief.spectral.view import RepeatedView, SpectralView, forecasts_alone
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
@@ -431,8 +431,7 @@ class Spectral(Ambient):
 
     def linear(self, lifted: Array) -> SpectralView:
         """Return the view of the linear model."""
-        allowance = ALLOWANCE * self.noise if self.score else math.inf
-        return SpectralView(self, lifted, self.omega_of(len(lifted)), allowance)
+        return SpectralView(self, lifted, self.omega_of(len(lifted)))
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, a description of the prior, its widths, and the number of rewards learned."""

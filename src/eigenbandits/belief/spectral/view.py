@@ -51,9 +51,10 @@ class SpectralView(AmbientView):
 
     _values: Array | None = None
 
-    def __init__(self, belief: Spectral, lifted: Array, omega: float, allowance: float) -> None:
-        super().__init__(belief, lifted, omega)
-        self.allowance = allowance
+    @property
+    def allowance(self) -> float:  # type: ignore[override]
+        """The most that exploration may cost per choice, on average; without scores, there is no limit."""
+        return ALLOWANCE * self.belief.noise if self.belief.score else math.inf
 
     def values(self) -> Array:
         """Return the value (K, k) of each action according to each member."""
@@ -67,10 +68,6 @@ class SpectralView(AmbientView):
         finding.forecast = forecast(self.estimate(index), self.values(), index)
         return finding
 
-    def best(self) -> tuple[int, float]:
-        """Return the action with the highest optimistic value."""
-        return View.best(self) if self._products is not None else super().best()
-
     def prefetch(self, sizes: list[int]) -> None:
         """Compute at once what the parts will need, except for the bounds: each part has its own radius."""
         self._compute_products()
@@ -79,7 +76,7 @@ class SpectralView(AmbientView):
     def part(self, rows: slice | Rows) -> SpectralView:
         """Return the view of a subset of the actions."""
         lifted = self.lifted[rows]
-        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self.allowance)
+        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)))
         part._root = self._draws()
         part._products = None if self._products is None else self._products[rows]
         part._values = None if self._values is None else self._values[rows]

@@ -222,7 +222,7 @@ CONSTANTS = {
     "cloned": Constant(_MEMORIES, "CLONED", (0.01, 0.1, 1.0), drifting),
     "drop": Constant(_MEMORIES, "DROP", (0.25, 0.5, 1.0), drifting),
     "farthest": Constant(_MEMORIES, "FARTHEST", (2.0, 3.0, 100.0), drifting),
-    "allowance": Constant(_SPECTRAL, "ALLOWANCE", (0.0, 0.005, 0.01, 0.02, 0.05), scored),
+    "allowance": Constant("eigenbandits.belief.spectral.view", "ALLOWANCE", (0.0, 0.005, 0.01, 0.02, 0.05), scored),
     "patience": Constant("eigenbandits.rules.optimism", "PATIENCE", (0.0, 100.0, 400.0), scored),
     "slope": Constant("eigenbandits.belief.spectral.free", "SCORE_WEIGHT", (1.0, 4.0, 16.0), scored),
     "room": Constant(_REPEATS, "ROOM", (64, 256, 1024, 8192), scored),
