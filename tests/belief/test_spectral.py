@@ -11,6 +11,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.belief.spectral.likelihood import RowsReading, SumsReading, factor, spreads, whitened
 from eigenbandits.belief.spectral.members import (
+    full_covariance,
     rows_covariance,
     rows_estimate,
     sums_covariance,
@@ -136,6 +137,22 @@ def test_rows_and_sums_say_the_same(tracked):
         thin = scale * np.eye(DIM) + plus.T @ plus - minus.T @ minus
         dense = basis @ sums_covariance([other], [1.0]) @ basis.T / other.variance
         assert thin == pytest.approx(dense, rel=1e-6, abs=1e-9)
+
+
+def test_a_steep_prior_keeps_the_digits_of_the_rewards():
+    """The variances of the cut differ by sixteen digits; the sums give what the rows give all the same."""
+    rng = np.random.default_rng(8)
+    rows, rewards = rng.standard_normal((25, 30)), rng.standard_normal(25)
+    basis = np.linalg.qr(rng.standard_normal((30, 4)))[0]
+    spectrum = np.array([1.0, 0.8, 0.6, 0.5] + 26 * [0.02])
+    members = LearnedPrior().fit(RowsReading(rows, basis, rewards, 25.0), spectrum, 4, 4, 1.0, None)
+    assert members[-1].prior.rest < 1e-7 * members[-1].prior.roots[0]
+    for member in members:
+        covariance, estimate = full_covariance(member, rows.T @ rows, rows.T @ rewards, basis)
+        scale, plus, minus = thin_covariance(member, rows, basis)
+        thin = scale * np.eye(30) + plus.T @ plus - minus.T @ minus
+        assert covariance == pytest.approx(thin, rel=1e-9, abs=1e-9 * np.abs(thin).max())
+        assert estimate == pytest.approx(rows_estimate(member, rows, basis), rel=1e-7, abs=1e-9)
 
 
 def test_few_rewards_are_read_row_by_row():
