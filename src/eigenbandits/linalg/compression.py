@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.primitives import row_dots, square_norms
 
-Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 # The unit roundoff of single and of double precision.
