@@ -34,7 +34,7 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
     if budget:
         plain = eb.Budgeted(plain, (1.0 - RESERVE) * budget, horizon=HORIZON, strict=True)
     theta = rng.standard_normal((3, 6))
-    prices, costs = [0.1, 0.5, 1.0], ModelCosts(3, 6)
+    prices, costs = [0.1, 0.5, 1.0], ModelCosts([math.nan] * 3, 6)
     # Which of three equal models is tried first, rounding decides: so models are paired as they come.
     pairs = set()
     # Up to the 64th prompt, when the router finds its directions anew.
@@ -45,7 +45,7 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
         route = router.route(prompt)
         place = "abc".index(route.model)
         actions = rows_by_hand(row, 3)
-        decision = plain.choose(actions, costs=costs.of(row)) if budget else plain.choose(actions)
+        decision = plain.choose(actions, costs=costs.of(row)[0]) if budget else plain.choose(actions)
         pairs.add((place, decision.index))
         assert route.estimate == pytest.approx(decision.estimate, abs=1e-6)
         router.feedback(route.id, reward[place], prices[place])
