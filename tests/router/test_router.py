@@ -133,6 +133,22 @@ def test_a_lower_price_is_used_at_once():
     assert after["best"] > 40
 
 
+def test_a_model_whose_price_is_far_above_the_budget_is_not_tried():
+    rng = np.random.default_rng(5)
+    for price, tried in ((10.0, True), (100.0, False), (None, True)):
+        router = Router([Model("poor", price=1.0), Model("best", price=price)], budget=0.2, seed=0)
+        router.route(rng.standard_normal(20), exclude={"best"})
+        counts, _ = world(router, 100, QUALITY, {**COST, "best": 100.0}, rng)
+        assert (counts["best"] > 0) == tried
+    # Nor does it stay out when its price falls.
+    router = Router([Model("poor", price=1.0), Model("best", price=100.0)], budget=0.2, seed=0)
+    router.route(rng.standard_normal(20), exclude={"best"})
+    world(router, 20, QUALITY, COST, rng)
+    router.reprice("best", 10.0)
+    counts, _ = world(router, 100, QUALITY, {**COST, "best": 1.0}, rng)
+    assert counts["best"] > 0
+
+
 def test_a_rise_of_a_price_lets_go_of_what_was_left_over():
     rng = np.random.default_rng(5)
     router = Router([Model("poor", price=0.1), Model("best", price=10.0)], budget=1.0, seed=0)
