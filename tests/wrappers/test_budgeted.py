@@ -310,7 +310,7 @@ def test_what_the_budget_can_never_pay_for_does_not_raise_the_price():
 
 
 def test_an_action_that_may_cost_less_than_expected_is_bought_from_full_savings():
-    """Expected to cost 12 budgets, above the ceiling of 10: from what it costs at best, it is never or only saved for."""
+    """Expected to cost 12 budgets, with a ceiling of 10: whether it is saved for depends on what it costs at best."""
     values, costs = np.array([0.1, 1.0]), np.array([0.2, 12.0])
     for least, bought in ((10.5, False), (9.5, True)):
         pacer, chosen = Pacer(1.0, 5, strict=True), []

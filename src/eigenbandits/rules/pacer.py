@@ -58,8 +58,8 @@ class Pacer(Component):
         The number of decisions within which spending returns to the budget.
     strict
         Whether credit is kept within ±`horizon` budgets even if steps cost more: an action that costs more than
-        2 · `horizon` budgets even at best is then never chosen, unless it is the cheapest. Otherwise, credit may grow to the cost of
-        the most expensive action, to save up for it, and debt to twice the largest step.
+        2 · `horizon` budgets even at best is then never chosen, unless it is the cheapest. Otherwise, credit may grow
+        to the cost of the most expensive action, to save up for it, and debt to twice the largest step.
 
     References
     ----------
