@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # xᵀy of two vectors as a float: used in every round, at a fifth of the cost of NumPy's operator on short vectors.
 dot = blas.ddot

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.primitives import (
     add_diagonal,
     add_outer,
@@ -25,8 +23,6 @@ from eigenbandits.linalg.primitives import (
     times_plus,
     whitening,
 )
-
-Array = NDArray[np.float64]
 
 
 def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) -> tuple[int, Array, Array, Array]:

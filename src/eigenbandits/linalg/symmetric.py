@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
 from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
-
-Array = NDArray[np.float64]
 
 # Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
 MIRRORED = 128

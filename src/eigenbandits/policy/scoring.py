@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 
-Array = NDArray[np.float64]
 Prior = float | ArrayLike | Callable[[Array], ArrayLike]
 
 

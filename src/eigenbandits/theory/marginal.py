@@ -12,10 +12,10 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
+
 # Which of three slopes are not 0: all eight ways.
 _SUPPORTS = np.array(list(product((0.0, 1.0), repeat=3)))
 _UNIT, _EXPECTED = np.eye(3), np.array([1.0, 1.0, 0.0])

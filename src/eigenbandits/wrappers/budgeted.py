@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.costs import CostEstimate
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Diagnostics, Policy
 from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.base import Choice
 from eigenbandits.rules.paced import Paced
 from eigenbandits.rules.pacer import HORIZON, Pacer
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.certified.whole_set import WholeSet
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Diagnostics, Policy
 from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.guard import Guard
 
-Array = NDArray[np.float64]
 Baseline = int | Callable[[Array], int] | Policy | ArrayLike
 
 

@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.base import Finding, Rows, View, among, walk
 from eigenbandits.belief.certified.ridge import Ridge
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 class LeastUpper(View):

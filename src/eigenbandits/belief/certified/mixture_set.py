@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Belief, Finding
 from eigenbandits.belief.certified.least_upper import LeastUpper
 from eigenbandits.belief.certified.ridge import Ridge
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 
-Array = NDArray[np.float64]
 # The two ellipsoids, in the order in which their ridges and scores are stored.
 STRUCTURED, AMBIENT = 0, 1
 # λ_out is at most 2¹² λ, even if ε is 0: at that point the outside is practically cut, and more would only cost digits.

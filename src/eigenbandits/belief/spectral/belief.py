@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
@@ -30,12 +29,11 @@ from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.belief.spectral.view import RepeatedView, SpectralView, forecasts_alone
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
 from eigenbandits.translation import RowMap
-
-Array = NDArray[np.float64]
 
 # Relative growth in the number of rewards between two fits of the prior; between fits, rank-one updates keep the
 # posterior exact. `eigenbandits calibrate` has a study of this and of the next two numbers.

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica, added
-
-Array = NDArray[np.float64]
 
 
 class Censoring(Component):

@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from eigenbandits import linalg
 from eigenbandits.belief.spectral.prior import Member
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 def sums_estimate(member: Member) -> Array:

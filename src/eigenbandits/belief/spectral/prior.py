@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spreads, whitened
 from eigenbandits.belief.spectral.ratios import evidence
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.theory.marginal import excess_kurtosis, left_out, noise_variance, regret_evidence
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from eigenbandits.belief.spectral.likelihood import Reading
+from eigenbandits.inputs import Array
 from eigenbandits.theory.marginal import residual_evidence, tempered
-
-Array = NDArray[np.float64]
 
 # Signal to noise: the variance of the values of the actions offered, in units of the noise variance. Half a decade is
 # finer than rewards can resolve; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing

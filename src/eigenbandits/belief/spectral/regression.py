@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.free import Explained, explained, explained_rows
 from eigenbandits.belief.spectral.sample import Sample
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
+from eigenbandits.inputs import Array
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
 
-Array = NDArray[np.float64]
 
 # With scores, the most that exploration may cost per choice on average, in standard deviations of the noise: at most
 # half a percentage point if rewards are 0 or 1 (`eigenbandits calibrate allowance`).
