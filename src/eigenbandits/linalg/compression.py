@@ -169,6 +169,9 @@ class SingleSquares:
         self._lower.flat[:: len(half) + 1] *= 0.5
         # Each product is rounded twice.
         self._gamma = 2.0 * rounding(len(half))
+        # The waiting rows, scaled like those whose bounds are asked for, and the sum of their squared norms.
+        self._waiting = np.zeros((0, len(half)), dtype=np.float32)
+        self._energy = 0.0
 
     def bounds(self, rows: Single, waiting: Array) -> Array:
         """Return bounds for rows, less the waiting outer products."""
@@ -176,7 +179,16 @@ class SingleSquares:
         product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
         squares, terms = row_dots(scaled, product), self._scaled.norm
         if len(waiting):
-            scaled_waiting = waiting / (self._scaled.size * self._scaled.scales)
-            squares -= square_norms(scaled @ scaled_waiting.astype(np.float32).T)
-            terms += float(np.vdot(scaled_waiting, scaled_waiting))
+            if len(self._waiting) != len(waiting):
+                self._scale_waiting(waiting)
+            squares -= square_norms(scaled @ self._waiting.T)
+            terms += self._energy
         return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))
+
+    def _scale_waiting(self, waiting: Array) -> None:
+        """Scale the rows that are new among the waiting ones."""
+        if len(self._waiting) > len(waiting):
+            self._waiting, self._energy = self._waiting[:0], 0.0
+        scaled = waiting[len(self._waiting) :] / (self._scaled.size * self._scaled.scales)
+        self._waiting = np.concatenate([self._waiting, scaled.astype(np.float32)])
+        self._energy += float(np.vdot(scaled, scaled))
