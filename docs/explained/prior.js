@@ -59,14 +59,15 @@
       Math.max(known.squares - ratio * parts.reduce((sum, x, i) => sum + (x * x) / (1 + ratio * lengths[i]), 0), 0);
     const logdets = RATIOS.map((ratio) => lengths.reduce((sum, x) => sum + Math.log(1 + ratio * x), 0));
     const nothing = residualEvidence(known.squares, known.freedom, unit);
-    const logs = RATIOS.map((ratio, i) => {
-      const gain = residualEvidence(left(ratio), known.freedom, unit) - 0.5 * logdets[i] - nothing;
-      // With heavy tails a gain of so many degrees of freedom is less certain than the normal law says.
+    const gains = RATIOS.map((ratio, i) => residualEvidence(left(ratio), known.freedom, unit) - 0.5 * logdets[i] - nothing);
+    const evidence = nothing + logSum(gains.map((gain, i) => gain + LOG_PRIOR[i] - PRIOR_TOTAL));
+    // With heavy tails a gain of so many degrees of freedom says less about the ratio than the normal law has it.
+    const logs = gains.map((gain, i) => {
       const tails = (0.5 * kurtosis * slope(logdets, i, LOG_RATIOS[1] - LOG_RATIOS[0])) / Math.max(known.freedom, 1);
-      return nothing + gain / (1 + tails) + LOG_PRIOR[i] - PRIOR_TOTAL;
+      return gain / (1 + tails) + LOG_PRIOR[i];
     });
-    const evidence = logSum(logs);
-    const ratio = Math.exp(logs.reduce((sum, x, i) => sum + Math.exp(x - evidence) * LOG_RATIOS[i], 0));
+    const total = logSum(logs);
+    const ratio = Math.exp(logs.reduce((sum, x, i) => sum + Math.exp(x - total) * LOG_RATIOS[i], 0));
     const variance = (WEIGHT * unit + 0.5 * left(ratio)) / (WEIGHT + 0.5 * known.freedom);
     // ρH^½(I + ρA)⁻¹H^½ in the coordinates of the actions, as Σ p pᵀ.
     const pulled = own.vectors.map((v, i) => {

@@ -203,7 +203,7 @@ def test_one_tridiagonal_matrix_gives_the_terms_of_every_ratio(size):
 
 @pytest.mark.parametrize("kurtosis", [0.0, 40.0])
 def test_the_ratio_and_the_weights_are_those_of_all_ratios_on_the_grid(kurtosis):
-    """With heavy tails each gain is divided by 1 + κ df/(2n), df = tr ρA(I + ρA)⁻¹, here found by solving."""
+    """For the ratio, gains are divided by 1 + κ df/(2n), with df = tr ρA(I + ρA)⁻¹ found by solving."""
     rows, rewards, basis, spectrum = problem(4, count=60)
     seen = reading(rows, rewards, basis)
     prior = LearnedPrior()
@@ -211,26 +211,27 @@ def test_the_ratio_and_the_weights_are_those_of_all_ratios_on_the_grid(kurtosis)
     prior.errors = np.array([10.0, 10.0, 10.0 * (kurtosis + 3.0)])
     members = prior.fit(seen, spectrum, DIM, 1, 1.0, None)
     evidences = []
+    log_prior = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
     nothing = -(2.0 + seen.count / 2.0) * math.log1p(seen.squares / 4.0)
     for member in members:
         kernel, vector = seen.kernel(member.prior)
-        found = []
+        gains, tempered = [], []
         for ratio in RATIOS:
             lower = factor(kernel, float(ratio))
             residual = seen.residual(float(np.square(whitened(lower, vector)).sum()), float(ratio))
             log_root = np.log(np.diagonal(lower)).sum()
             gain = -(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - log_root - nothing
             freedom = np.trace(np.linalg.solve(np.eye(len(kernel)) + ratio * kernel, ratio * kernel))
-            found.append(gain / (1.0 + 0.5 * kurtosis * freedom / seen.count))
-        logs = np.array(found) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
-        weights = np.exp(logs - logs.max())
+            gains.append(gain)
+            tempered.append(gain / (1.0 + 0.5 * kurtosis * freedom / seen.count))
+        weights = np.exp(np.array(tempered) + log_prior)
         mean = weights @ np.log10(RATIOS) / weights.sum()
         # df comes from differences over steps of half a decade.
         assert math.log10(member.ratio) == pytest.approx(mean, abs=1e-6 if kurtosis == 0.0 else 0.05)
-        evidences.append(logs.max() + math.log(weights.sum()))
+        evidences.append(math.log(np.exp(np.array(gains) + log_prior).sum()))
     # Nothing was forecast, so the other reading finds all members as likely as the likeliest of this one.
     expected = np.exp(np.array(evidences) - max(evidences)) + 1.0
-    assert np.array([member.weight for member in members]) == pytest.approx(expected / expected.sum(), abs=0.01)
+    assert np.array([member.weight for member in members]) == pytest.approx(expected / expected.sum(), abs=1e-6)
 
 
 def played(policy, count=40, dim=DIM, seed=0, reward=None):

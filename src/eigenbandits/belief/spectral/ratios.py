@@ -26,6 +26,10 @@ def evidence(
 ) -> tuple[Array, Array]:
     """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
 
+    The ratios are weighted by tempered gains, so that a failure that nobody expected does not make a flexible shape
+    follow every reward. The evidences are not tempered: most of what a good shape gains is signal, which varies no
+    more with heavy tails.
+
     Parameters
     ----------
     reading, kernels
@@ -38,14 +42,14 @@ def evidence(
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
     nothing = residual_evidence(np.asarray(reading.squares), reading.count, **known)
     gains = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
-    if kurtosis > 0.0:
-        # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
-        gains = tempered(gains, np.gradient(log_dets, _LOG_RATIOS, axis=1), reading.count, kurtosis)
-    logs = nothing + gains + _LOG_PRIOR
-    highest = logs.max(axis=1)
-    weights = np.exp(logs - highest[:, None])
-    totals = weights.sum(axis=1)
-    return highest + np.log(totals), np.exp((weights @ _LOG_RATIOS) / totals)
+    as_normal = gains + _LOG_PRIOR
+    totals = as_normal.max(axis=1)
+    totals += np.log(np.exp(as_normal - totals[:, None]).sum(axis=1))
+    # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
+    freedom = np.gradient(log_dets, _LOG_RATIOS, axis=1)
+    logs = tempered(gains, freedom, reading.count, kurtosis) + _LOG_PRIOR
+    weights = np.exp(logs - logs.max(axis=1)[:, None])
+    return nothing + totals, np.exp((weights @ _LOG_RATIOS) / weights.sum(axis=1))
 
 
 def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
