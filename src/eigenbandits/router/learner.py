@@ -21,12 +21,11 @@ from eigenbandits.rules import Pacer
 Array = NDArray[np.float64]
 Vector = NDArray[np.floating[Any]]
 
-# With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon:
-# it is 0.001 to 0.002 better where nothing changes and 0.015 worse after a silent change, 4 the other way round
-# (`eigenbandits router calibrate width`).
+# With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon, and
+# 4 goes on trying for longer than needed (`eigenbandits router calibrate width`).
 WIDTH = 2.0
-# Half-life of answers: what has not been tried for long is worth trying again. A quarter of it costs up to 0.006 where
-# nothing changes, four times as much 0.013 after a silent change (`eigenbandits router calibrate memory`).
+# Half-life of answers: what has not been tried for long is worth trying again. A quarter of it costs 0.001 to 0.008
+# where nothing changes (`eigenbandits router calibrate memory`).
 MEMORY = 1024.0
 # The part of the budget that is held back, so that spending within 0.5 % of the budget is on average in the middle of
 # what is within and not above; and decisions in which the spend returns to it: n requests in a row cost at most

@@ -130,7 +130,7 @@ def test_what_full_information_predicts_leaves_one_out(monkeypatch):
 def test_a_constant_is_tried_with_other_values(file, monkeypatch):
     monkeypatch.setattr(router.calibration, "PLAYED", {"pacing": (2,), "degraded": (0,)})
     lines = router.calibration.table(file, "reserve", range(1)).splitlines()
-    assert lines[0].split() == ["0", "0.01", "(now)", "0.02"]
+    assert lines[0].split() == ["0", "0.0025", "(now)", "0.01"]
     assert [line.split(":")[1].split()[0] for line in lines[2:]] == ["quality", "most", "quality"]
     with pytest.raises(LabError, match="reverse"):
         router.calibration.table(file, "reverse", range(1))
