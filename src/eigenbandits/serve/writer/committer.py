@@ -68,6 +68,11 @@ class Committer:
             return [*self._writing, *self._waiting]
 
     @property
+    def full(self) -> bool:
+        """Whether the next `submit` would have to wait, or fail."""
+        return self._error is not None or len(self._waiting) >= _DEPTH
+
+    @property
     def failed(self) -> bool:
         """Whether a batch failed, so that nothing is written until the next start."""
         return self._error is not None
