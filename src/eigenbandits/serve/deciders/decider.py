@@ -8,14 +8,15 @@ import os
 import socket
 import threading
 import time
-from contextlib import suppress
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 from eigenbandits.policy import Policy
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.deciders.batch import DeciderBatch
 from eigenbandits.serve.deciders.published_policy import PublishedPolicy
+from eigenbandits.serve.deciders.remote_committer import RemoteCommitter
 from eigenbandits.serve.errors import Refusal, ReplayError, StorageError, unavailable
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.settings import Settings
@@ -47,10 +48,21 @@ class Decider(SharedWriter):
 
     What it commits is numbered in a lane of its own, which a learner follows. It holds no state that matters: any
     number of deciders may serve one database, and each may end at any moment.
+
+    Parameters
+    ----------
+    settings, database, clock
+        As for `Writer`.
+    committing
+        The path of the committing process's socket; "" commits in this process.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock | None = None, committing: str = ""
+    ) -> None:
         super().__init__(settings, database, clock)
+        if committing:
+            self._committer = RemoteCommitter(database, self.metrics, committing)
         # Held by whoever applies commands: the writer's thread, but for while it waits, or the one that submits them.
         self._applying = threading.Lock()
         self._lane: Lane | None = None
@@ -141,7 +153,8 @@ class Decider(SharedWriter):
         self.reload_keys()
         self._writing = Journal(self.database.connect())
         owner = f"{socket.gethostname()} {os.getpid()}"[:200]
-        self._lane = LaneJournal(self._writing.connection).open_lane(self.database, owner, self.clock.now())
+        lanes = LaneJournal(self._writing.connection)
+        self._lane, self._caught_up = lanes.open_lane(self.database, owner, self.clock.now()), lanes.caught_up()
         self._committer.start(self._writing)
 
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:
