@@ -74,12 +74,14 @@ class RemoteCommitter(Committer):
             assert connected is not None
             if not self._waiting:
                 self._started = time.monotonic()
+            # Both in the same order: answers are matched with batches by their order.
             self._waiting.append(batch)
+            self._unsent += message
         if running:
-            self._send(connected, message)
+            self._send(connected)
         else:
             try:
-                loop.call_soon_threadsafe(self._send, connected, message)
+                loop.call_soon_threadsafe(self._send, connected)
             except RuntimeError as error:
                 raise StorageError("nobody waits for the answer any more") from error
 
@@ -102,27 +104,21 @@ class RemoteCommitter(Committer):
 
     # In the event loop, but for `_fail`
 
-    def _send(self, connected: socket.socket, message: bytes) -> None:
+    def _send(self, connected: socket.socket) -> None:
+        """Send as much as possible now, and the rest when there is room."""
         if connected is not self._socket:
-            return  # its batch has been rejected
+            return  # its batches have been rejected
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(connected, self._receive, connected)
-        self._unsent += message
-        if len(self._unsent) == len(message):
-            self._send_rest(connected)
-
-    def _send_rest(self, connected: socket.socket) -> None:
-        assert self._loop is not None
         try:
-            del self._unsent[: connected.send(self._unsent)]
+            with self._changed:
+                while self._unsent:
+                    del self._unsent[: connected.send(self._unsent)]
         except BlockingIOError:
-            pass
+            self._loop.add_writer(connected, self._send, connected)
         except OSError as error:
             self._fail(connected, error)
-            return
-        if self._unsent:
-            self._loop.add_writer(connected, self._send_rest, connected)
         else:
             self._loop.remove_writer(connected)
 
