@@ -165,7 +165,7 @@ def test_small_commands_wake_no_thread_and_large_ones_leave_the_event_loop_alone
 
 
 def test_answers_go_to_their_commands_whichever_thread_has_sent_them(tmp_path):
-    place, refused = {"folder": tmp_path / "data"}, []
+    place, refused = {"folder": tmp_path / "data"}, list[str]()
     with ExitStack() as stack:
         stack.enter_context(served(place, Learner))
         address = stack.enter_context(committing(place))
