@@ -9,9 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from eigenbandits.lab.reporting.tables import aligned
-from eigenbandits.linalg import SymmetricSum
+from eigenbandits.linalg import SymmetricSum, square_norms
 from eigenbandits.linalg.compression import Compression, SingleSquares
-from eigenbandits.linalg.primitives import square_norms
 
 # Of the rows' energy, what lies outside of the span of their 16 main directions.
 _OUTSIDE = 1e-4

@@ -167,20 +167,20 @@ def test_the_projected_bounds_agree(native, seed, size, count):
 def test_the_projected_step_agrees(native, seed, dim, with_offset, coupling, frozen):
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, dim + 1))
-    reading = np.ascontiguousarray(np.linalg.qr(rng.standard_normal((dim, dim)))[0][:, :rank])
-    directions = reading if coupling == "sharp" else None
+    basis = np.ascontiguousarray(np.linalg.qr(rng.standard_normal((dim, dim)))[0][:, :rank])
+    directions = basis if coupling == "sharp" else None
     offset = rng.standard_normal(dim) if with_offset and coupling == "sharp" else None
     action, reward = rng.standard_normal(dim), 0.4
     action.setflags(write=not frozen)
-    z = action @ reading
-    rest = action if directions is None else action - reading @ z
+    z = action @ basis
+    rest = action if directions is None else action - basis @ z
     rest = rest if offset is None else rest - offset
     for step in (native["projected_step"], PLAIN["projected_step"]):
         gram, moment, cross = _spd(rng, rank), rng.standard_normal(rank), rng.standard_normal((rank, dim))
         cross_gram = cross @ cross.T
         old = [one.copy() for one in (gram, moment, cross, cross_gram)]
         couples = coupling != "none"
-        step(action, reward, reading, directions, offset, couples, gram, moment, cross, cross_gram)
+        step(action, reward, basis, directions, offset, couples, gram, moment, cross, cross_gram)
         np.testing.assert_allclose(gram, old[0] + np.outer(z, z), atol=1e-10)
         np.testing.assert_allclose(moment, old[1] + reward * z, atol=1e-10)
         wanted = old[2] + np.outer(z, rest) if couples else old[2]

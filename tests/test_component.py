@@ -69,5 +69,5 @@ def test_state_is_taken_back_whole():
         belief.learn(np.array([0.0, 1.0, -1.0]), 0.2)
     np.testing.assert_array_equal(first.center, second.center)
     assert first.log_det_ratio == second.log_det_ratio
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="Ambient was saved without 'evidence', which this version needs; make a new"):
         second.restore({})

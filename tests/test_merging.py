@@ -159,13 +159,13 @@ def test_a_reward_that_two_replicas_reached_is_a_bound():
     first, second = again
     first.merge([second], base=base)
     # One reward of 1, which all three know of.
-    assert (first.belief.bounds.highest, first.belief.bounds.above) == (1.0, False)
+    assert (first.belief.censoring.highest, first.belief.censoring.above) == (1.0, False)
     apart: list[Any] = [eb.EigenUCB(seed=0) for _ in range(2)]
     for policy in apart:
         policy.learn_many(np.eye(3), [0.0, 0.5, 1.0])
     apart[0].merge(apart[1:])
-    assert apart[0].belief.bounds.above
-    assert apart[0].belief.bounds.below
+    assert apart[0].belief.censoring.above
+    assert apart[0].belief.censoring.below
 
 
 def test_a_merged_sketch_keeps_its_bound():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
+from eigenbandits.belief import Spectral
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.belief.spectral.sample import Sample
 from eigenbandits.policy.files import from_bytes, to_bytes
 from eigenbandits.translation import RowMap, fit_map

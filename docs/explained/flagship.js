@@ -26,8 +26,8 @@
     return { reference: large ? mean : mean.map(() => 0), size: Math.sqrt(sumOfSquares(vectors) / count) || 1 };
   }
 
-  // The largest reward is taken to be a bound if it has occurred more than once, and likewise the smallest.
-  class Bounds {
+  // The largest reward is taken to be a limit if it has occurred more than once, and likewise the smallest.
+  class Censoring {
     constructor() {
       [this.lowest, this.highest, this.below, this.above] = [Infinity, -Infinity, false, false];
     }
@@ -36,7 +36,7 @@
       return this.lowest < this.highest;
     }
 
-    // The reward, or what was expected where the reward is at a bound and that lies beyond it.
+    // The reward, or what was expected where the reward is at a limit and that lies beyond it.
     uncensored(reward, expected) {
       const above = reward === this.highest && this.above && expected > reward;
       const below = reward === this.lowest && this.below && expected < reward;
@@ -61,11 +61,11 @@
       this.score = new Array(dim + 1).fill(0);
       [this.squares, this.count] = [0, 0];
       this.forecasts = new Forecasts();
-      this.bounds = new Bounds();
+      this.censoring = new Censoring();
       // Rewards are summed less the first of them.
       this.origin = null;
       [this.spectrum, this.seen, this.version, this.fittedVersion] = [null, 0, 0, -1];
-      [this.due, this.fitted, this.surprise] = [0, 0, 0];
+      [this.due, this.fitted, this.surprise, this.leastGrowth] = [0, 0, 0, SOONEST];
     }
 
     choose(actions) {
@@ -99,7 +99,7 @@
 
     learn(_, reward, decision) {
       const x = decision.lifted;
-      const value = this.bounds.uncensored(reward, decision.estimate);
+      const value = this.censoring.uncensored(reward, decision.estimate);
       if (this.count < this.due) this.update(x, value);
       if (this.origin === null) this.origin = value;
       const raised = value - this.origin;
@@ -107,9 +107,9 @@
       x.forEach((entry, i) => (this.score[i] += raised * entry));
       this.squares += raised * raised;
       this.count += 1;
-      this.forecasts.add(decision.said, value, this.origin);
+      this.forecasts.add(decision.said, decision.estimate, value, this.origin);
       // Equal rewards have no unit, and the noise was a guess until now.
-      if (this.bounds.note(reward)) this.due = 0;
+      if (this.censoring.note(reward)) this.due = 0;
     }
 
     // The posterior after one more reward, by the Sherman–Morrison formula, and a fit where rewards surprise (a CUSUM).
@@ -119,10 +119,12 @@
       const off = reward - dot(x, this.center);
       addOuter(this.inverse, solved, solved, -1 / (1 + gain));
       this.center = this.center.map((entry, i) => entry + (off / (1 + gain)) * solved[i]);
-      const ratio = (0.25 * off * off) / (this.noise ** 2 * (1 + Math.max(gain, 0))) - 0.5 * Math.log(2);
-      this.surprise = this.bounds.differ ? Math.max(this.surprise + ratio, 0) : 0;
+      if (this.surprise <= SURPRISING && this.censoring.differ) {
+        const ratio = (0.25 * off * off) / (this.noise ** 2 * (1 + Math.max(gain, 0))) - 0.5 * Math.log(2);
+        this.surprise = Math.max(this.surprise + ratio, 0);
+      }
       const count = this.count + 1;
-      if (this.surprise > SURPRISING && count >= (1 + SOONEST) * this.fitted) this.due = Math.min(this.due, count);
+      if (this.surprise > SURPRISING && count >= (1 + this.leastGrowth) * this.fitted) this.due = Math.min(this.due, count);
     }
 
     // What the intercept, whose prior is flat, leaves of the rewards to the directions.
@@ -169,6 +171,8 @@
       this.inverse = [...covariance.map((row, i) => [...row, -slopes[i]]), [...slopes.map((x) => -x), last]];
       this.noise = Math.sqrt(variance);
       this.due = this.count + Math.max(1, Math.ceil(GROWTH * this.count));
+      // Where a fit does not end the surprises, the next one waits for twice the growth.
+      this.leastGrowth = this.surprise > SURPRISING ? Math.min(2 * this.leastGrowth, GROWTH) : SOONEST;
       [this.fitted, this.surprise, this.fittedVersion] = [this.count, 0, this.version];
     }
   }

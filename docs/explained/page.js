@@ -25,7 +25,7 @@
   };
   const settings = { rank: 2, perturbation: 3, arms: 10, noise: 0.5 };
   let seed = 1000;
-  let t = 1;
+  let t;
   let timer = null;
   let run = null;
   const find = (id) => document.getElementById(id);
@@ -300,8 +300,8 @@
     t = +event.target.value;
     show();
   });
-  // ?round=60 opens the page there.
-  t = Math.min(ROUNDS, Math.max(1, Number(new URLSearchParams(location.search).get("round")) || 1));
+  // There is something to see on opening; ?round=1 opens the page at the beginning.
+  t = Math.min(ROUNDS, Math.max(1, Number(new URLSearchParams(location.search).get("round")) || 60));
   start();
   show();
 })();

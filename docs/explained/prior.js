@@ -38,8 +38,18 @@
   const leftOut = (count, unit) =>
     logGamma(WEIGHT + 0.5 * count) - logGamma(WEIGHT) - 0.5 * count * Math.log(2 * Math.PI * WEIGHT * unit);
 
+  // The excess kurtosis of n errors: n Σe⁴/(Σe²)² − 3, but at least 0.
+  const excessKurtosis = ([count, squares, fourths]) =>
+    squares > 0 ? Math.max((count * (fourths / squares)) / squares - 3, 0) : 0;
+
+  // The slope of numbers at even steps: from both neighbors, at an end from the only one.
+  const slope = (ys, i, step) => {
+    const [low, high] = [Math.max(i - 1, 0), Math.min(i + 1, ys.length - 1)];
+    return (ys[high] - ys[low]) / ((high - low) * step);
+  };
+
   // One shape: its evidence as values over all ratios, the ratio that follows, and the posterior at it.
-  function member(shape, known, gram, score, values, vectors, rank, unit) {
+  function member(shape, known, gram, score, values, vectors, rank, unit, kurtosis) {
     const roots = spread(values, shape, rank);
     // A = H^½ΣH^½ by its eigenvectors, so that every ratio ρ costs one pass.
     const own = eigen(gram.map((row, i) => row.map((x, j) => x * roots[i] * roots[j])));
@@ -47,12 +57,17 @@
     const parts = times(own.vectors, score.map((x, i) => x * roots[i]));
     const left = (ratio) =>
       Math.max(known.squares - ratio * parts.reduce((sum, x, i) => sum + (x * x) / (1 + ratio * lengths[i]), 0), 0);
-    const logs = RATIOS.map((ratio, i) => {
-      const logdet = lengths.reduce((sum, x) => sum + Math.log(1 + ratio * x), 0);
-      return residualEvidence(left(ratio), known.freedom, unit) - 0.5 * logdet + LOG_PRIOR[i] - PRIOR_TOTAL;
+    const logdets = RATIOS.map((ratio) => lengths.reduce((sum, x) => sum + Math.log(1 + ratio * x), 0));
+    const nothing = residualEvidence(known.squares, known.freedom, unit);
+    const gains = RATIOS.map((ratio, i) => residualEvidence(left(ratio), known.freedom, unit) - 0.5 * logdets[i] - nothing);
+    const evidence = nothing + logSum(gains.map((gain, i) => gain + LOG_PRIOR[i] - PRIOR_TOTAL));
+    // With heavy tails a gain of so many degrees of freedom says less about the ratio than the normal law has it.
+    const logs = gains.map((gain, i) => {
+      const tails = (0.5 * kurtosis * slope(logdets, i, LOG_RATIOS[1] - LOG_RATIOS[0])) / Math.max(known.freedom, 1);
+      return gain / (1 + tails) + LOG_PRIOR[i];
     });
-    const evidence = logSum(logs);
-    const ratio = Math.exp(logs.reduce((sum, x, i) => sum + Math.exp(x - evidence) * LOG_RATIOS[i], 0));
+    const total = logSum(logs);
+    const ratio = Math.exp(logs.reduce((sum, x, i) => sum + Math.exp(x - total) * LOG_RATIOS[i], 0));
     const variance = (WEIGHT * unit + 0.5 * left(ratio)) / (WEIGHT + 0.5 * known.freedom);
     // ρH^½(I + ρA)⁻¹H^½ in the coordinates of the actions, as Σ p pᵀ.
     const pulled = own.vectors.map((v, i) => {
@@ -77,9 +92,11 @@
       this.count = 0;
       this.totals = SHAPES.map(() => [0, 0, 0, 0]);
       this.sums = SHAPES.map(() => zeros(4));
+      // n, Σe² and Σe⁴ of the policy's own forecasts.
+      this.errors = [0, 0, 0];
     }
 
-    add(said, reward, origin) {
+    add(said, estimate, reward, origin) {
       // Where all members say the same of all actions, nothing was forecast.
       if (said.every(({ best, below }) => best === said[0].best && below === 0)) return;
       said.forEach(({ best, below }, k) => {
@@ -88,6 +105,8 @@
         addOuter(this.sums[k], row, row, 1);
       });
       this.count += 1;
+      const square = (reward - estimate) ** 2;
+      this.errors = this.errors.map((sum, i) => sum + square ** i);
     }
 
     // The same about their means.
@@ -137,7 +156,8 @@
     const columns = vectors.map((v) => times(known.gram, v));
     const gram = columns.map((column) => times(vectors, column));
     const score = times(vectors, known.score);
-    const members = SHAPES.map((shape) => member(shape, known, gram, score, values, vectors, rank, unit));
+    const kurtosis = excessKurtosis(forecasts.errors);
+    const members = SHAPES.map((shape) => member(shape, known, gram, score, values, vectors, rank, unit, kurtosis));
     const leader = Math.max(...members.map(({ evidence }) => evidence));
     const logs = members.map(({ evidence }, k) => logSum([evidence, asRegrets(forecasts, k, known.freedom, leader, unit)]));
     const total = logSum(logs);

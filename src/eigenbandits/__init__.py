@@ -33,7 +33,7 @@ from eigenbandits.wrappers.guarded import Guarded
 
 if TYPE_CHECKING:
     from eigenbandits import testing
-    from eigenbandits.lab.experiments.experiment import Experiment
+    from eigenbandits.lab.experiments import Experiment
     from eigenbandits.lab.studies.audit import Audit, audit
 
 __version__ = "0.2.0"
@@ -85,7 +85,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the lab, the audit and the checks only on demand: choosing and learning need none of them."""
     if name == "Experiment":
-        from eigenbandits.lab.experiments.experiment import Experiment
+        from eigenbandits.lab.experiments import Experiment
 
         return Experiment
     if name == "testing":

@@ -13,9 +13,11 @@ class Component:
 
     A component stores each constructor argument under the argument's own name, and lists in ``_state_names`` the
     attributes that change as it runs. Parameters, state, copies and files all rely on these two conventions.
+    ``_derived_names`` are attributes that follow from the state, and are None until they are computed.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ()
+    _derived_names: ClassVar[tuple[str, ...]] = ()
     _registry: ClassVar[dict[str, type[Component]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -56,6 +58,11 @@ class Component:
         """Restore what `state` returned; the component then continues exactly as the original would."""
         for name in self._state_names:
             current = getattr(self, name)
+            if name not in state:
+                raise ValueError(
+                    f"{type(self).__name__} was saved without {name!r}, which this version needs; "
+                    "make a new policy and let it learn from the log with learn_many()"
+                )
             if isinstance(current, Component):
                 current.restore(state[name])
             elif isinstance(current, np.random.Generator):
@@ -63,6 +70,8 @@ class Component:
             else:
                 value = state[name]
                 setattr(self, name, value.copy(order="K") if isinstance(value, np.ndarray) else value)
+        for name in self._derived_names:
+            setattr(self, name, None)
 
     def clone(self) -> Self:
         """Return a new component with the same parameters that has seen nothing."""

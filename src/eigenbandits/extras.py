@@ -1,4 +1,4 @@
-"""Packages that only some features need: what misses one says in one sentence how to get it."""
+"""Optional packages: a feature whose package is missing says in one sentence how to install it."""
 
 from __future__ import annotations
 

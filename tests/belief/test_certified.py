@@ -55,7 +55,7 @@ class Twin:
     def deciding(self):
         return [0, 1] if self.log_densities[0] >= self.log_densities[1] else [1]
 
-    def reading(self, W, penalty):
+    def ellipsoid(self, W, penalty):
         """Center, Z and squared radius; the residual as a minimum, not by its formula."""
         Z = self.X.T @ self.X + W
         center = np.linalg.solve(Z, self.X.T @ self.r)
@@ -63,7 +63,7 @@ class Twin:
         return center, Z, self.level() - (gap @ gap + center @ W @ center) + penalty
 
     def upper(self, x, W, penalty):
-        center, Z, square = self.reading(W, penalty)
+        center, Z, square = self.ellipsoid(W, penalty)
         return x @ center + math.sqrt(square) * math.sqrt(x @ np.linalg.solve(Z, x))
 
 
@@ -97,7 +97,7 @@ def test_the_level_is_that_of_the_predictive_densities_whatever_the_frames_were(
 
 def test_radii_and_least_upper_bounds_are_those_of_dense_algebra():
     binding, deciding = zip(*(compare_with_dense_algebra(seed) for seed in range(8)), strict=True)
-    # Or the minimum, and leaving a reading out, would not be tested.
+    # Or the minimum, and leaving an ellipsoid out, would not be tested.
     assert {0, 1} in binding
     assert [1] in deciding
 
@@ -118,11 +118,11 @@ def compare_with_dense_algebra(seed):
     assert value == pytest.approx(uppers.min(axis=1).max())
     for i in range(20):
         model = view.optimist(i)()
-        center, Z, square = twin.reading(twin.W[binding[i]], twin.penalties[binding[i]])
+        center, Z, square = twin.ellipsoid(twin.W[binding[i]], twin.penalties[binding[i]])
         assert actions[i] @ model == pytest.approx(uppers[i].min())
         assert (model - center) @ Z @ (model - center) == pytest.approx(square)  # on the boundary of what binds
     np.testing.assert_allclose(view.part(slice(5, 9)).uppers(), uppers[5:9].min(axis=1), rtol=1e-8)
-    center = twin.reading(twin.W[deciding[0]], twin.penalties[deciding[0]])[0]
+    center = twin.ellipsoid(twin.W[deciding[0]], twin.penalties[deciding[0]])[0]
     np.testing.assert_allclose(view.estimates(), actions @ center, rtol=1e-7)
     np.testing.assert_allclose(view.believer()(), center, rtol=1e-7)
     return set(binding.tolist()), deciding
@@ -193,7 +193,7 @@ def test_rewards_that_refute_the_noise_or_the_bound_leave_a_radius_to_explore_wi
     X = rng.normal(size=(40, 3))
     for x in X:
         belief.learn(x, float(x @ [50.0, 0.0, 0.0]))
-    assert belief.squares()[1] < 0.0  # then the reading of the subspace, which assumes more, cannot hold either
+    assert belief.squares()[1] < 0.0  # then the ellipsoid of the subspace, which assumes more, cannot hold either
     assert "nothing is certified" in belief.diagnostics(None)["warnings"][0]
     ((ridge, radius),) = belief.radii()
     assert ridge is belief.ambient_ridge

@@ -176,14 +176,6 @@ def test_an_interval_by_hand():
     np.testing.assert_allclose(np.unique(np.round(ends, 9)), [2.0, 3.0], atol=1e-8)
 
 
-def test_a_shape_matrix_gives_its_axes():
-    shape = np.array([[4.0, 0.0], [0.0, 0.25]])
-    ellipsoid = Ellipsoid.from_shape(np.array([1.0, 2.0]), shape)
-    assert sorted(ellipsoid.lengths) == pytest.approx([0.5, 2.0])
-    points = np.array([[1.5, 2.0], [1.0, 4.0]])
-    np.testing.assert_allclose(quadratic(ellipsoid, points), 1.0)
-
-
 def test_a_set_without_an_inside_is_a_point():
     point = Ellipsoid(np.array([0.5, 0.0]), np.eye(2), np.zeros(2))
     ball = Ellipsoid(np.zeros(2), np.eye(2), np.ones(2))

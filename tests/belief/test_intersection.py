@@ -18,6 +18,12 @@ from eigenbandits.subspace import Known
 DIM, NOISE, BOUND, RIDGE, DELTA = 6, 0.3, 1.3, 0.7, 0.05
 
 
+def from_shape(center: np.ndarray, shape: np.ndarray) -> Ellipsoid:
+    """Return the set (φ − center)ᵀ shape (φ − center) ≤ 1."""
+    values, vectors = np.linalg.eigh(shape)
+    return Ellipsoid(center, vectors, 1.0 / np.sqrt(values))
+
+
 class World:
     """A subspace that is off by a known error, some rewards, and a policy that has learned from them."""
 
@@ -53,8 +59,8 @@ class World:
         beta = NOISE * math.sqrt(ratio_b - 2 * math.log(DELTA)) + BOUND * (self.error * coupling + math.sqrt(RIDGE))
         omega = NOISE * math.sqrt(ratio_z - 2 * math.log(DELTA)) + BOUND * math.sqrt(RIDGE)
         shadow = np.linalg.inv(self.V.T @ np.linalg.inv(Z) @ self.V)
-        first = Ellipsoid.from_shape(phi, B / beta**2)
-        second = Ellipsoid.from_shape(self.V.T @ theta, 0.5 * (shadow + shadow.T) / omega**2)
+        first = from_shape(phi, B / beta**2)
+        second = from_shape(self.V.T @ theta, 0.5 * (shadow + shadow.T) / omega**2)
         return Pair(first, second), beta, omega
 
     def slack(self, actions: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
+from eigenbandits.belief import Memories
 from eigenbandits.belief.ambient import STEPS
-from eigenbandits.belief.memories import HALF_LIVES, PRIOR, Memories
+from eigenbandits.belief.memories import HALF_LIVES, PRIOR
 from eigenbandits.belief.spectral.prior import SHAPES
 from eigenbandits.lab.studies.drift import DriftingTaste, PermutedLabels
 from eigenbandits.policy.files import from_bytes, to_bytes
@@ -160,7 +161,7 @@ def test_a_reward_at_its_bound_is_no_drop():
     for member in belief.members:
         assert isinstance(member, eb.belief.Spectral)
         for reward in (0.0, 1.0, 1.0):
-            member.bounds.note(reward)
+            member.censoring.note(reward)
         member.center = np.full(1, 1.5)
         member.noise = 0.1
     forecast = np.append(np.zeros(len(HALF_LIVES) * (2 * len(SHAPES) + 1)), np.ones(len(HALF_LIVES)))

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief import Screened
+from eigenbandits.belief import Screened, Spectral
 from eigenbandits.belief.certified import screened
-from eigenbandits.belief.spectral.belief import Spectral
 from eigenbandits.environments import LowRank
 
 R, S = 0.5, 1.0
@@ -23,7 +22,7 @@ def made() -> Any:
 
 
 def proved_bounds(proved, actions):
-    """Return the lower and the upper bounds of both readings, by dense matrices and the sums alone."""
+    """Return the lower and the upper bounds of both ellipsoids, by dense matrices and the sums alone."""
     lowers, uppers = [], []
     gram, moment = proved.evidence.gram.full(), proved.evidence.moment
     for ridge, radius in proved.radii():

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import eigenbandits as eb
-from eigenbandits.belief.spectral.likelihood import RowsReading, SumsReading, factor, spread, whitened
+from eigenbandits.belief.spectral.likelihood import RowsReading, SumsReading, factor, spreads, whitened
 from eigenbandits.belief.spectral.members import (
+    full_covariance,
     rows_covariance,
     rows_estimate,
     sums_covariance,
@@ -51,7 +52,7 @@ def reading(rows, rewards, basis, intercept=True):
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0, 4.0, 8.0])
 def test_variances_follow_the_spectrum_and_give_a_signal_of_one(power):
     _, _, basis, spectrum = problem(0)
-    prior = spread(spectrum, DIM, power)
+    prior = spreads(spectrum, DIM, [power], [1])[0]
     covariance = prior_covariance(prior, basis)
     second_moment = (basis * spectrum) @ basis.T
     assert np.trace(covariance @ second_moment) == pytest.approx(1.0)
@@ -60,7 +61,7 @@ def test_variances_follow_the_spectrum_and_give_a_signal_of_one(power):
 
 
 def test_a_cut_counts_every_direction_that_stands_out_the_same():
-    prior = spread(np.array([8.0, 4.0, 2.0, 1.0, 0.0]), 5, 3.0, rank=2)
+    prior = spreads(np.array([8.0, 4.0, 2.0, 1.0, 0.0]), 5, [1.0, 3.0], [1, 2])[1]
     # min(ℓ/4, 1)³: 1, 1, 1/8, 1/64, and the least share for a direction that no action has had.
     assert prior.roots**2 / prior.roots[0] ** 2 == pytest.approx([1.0, 1.0, 1 / 8, 1 / 64, 1e-6**3], abs=1e-15)
     assert (prior.roots**2) @ [8.0, 4.0, 2.0, 1.0, 0.0] == pytest.approx(1.0)
@@ -86,7 +87,7 @@ def test_theta_on_the_weakest_of_the_directions_that_stand_out_is_found():
 
 def test_directions_without_an_eigenvector_share_one_variance():
     spectrum = np.array([4.0, 2.0, 0.5, 0.5])
-    prior = spread(spectrum, 2, 1.0)
+    prior = spreads(spectrum, 2, [1.0], [1])[0]
     assert len(prior.roots) == 2
     assert prior.rest**2 / prior.roots[1] ** 2 == pytest.approx(0.25)
 
@@ -100,11 +101,11 @@ def test_the_evidence_is_a_gaussian_density(ratio, intercept):
     seen = reading(rows, rewards, basis, intercept)
     ours, dense = [], []
     for power in (0.0, 2.0):
-        prior = spread(spectrum, DIM, power)
+        prior = spreads(spectrum, DIM, [power], [1])[0]
         kernel, vector = seen.kernel(prior)
-        lower, log_det = factor(kernel, ratio)
+        lower = factor(kernel, ratio)
         white = whitened(lower, vector)
-        ours.append(-0.5 * seen.residual(float(white @ white), ratio) / noise**2 - 0.5 * log_det)
+        ours.append(-0.5 * seen.residual(float(white @ white), ratio) / noise**2 - np.log(np.diagonal(lower)).sum())
         cover = np.eye(len(rows)) + ratio * rows @ prior_covariance(prior, basis) @ rows.T
         if intercept:
             cover += 1e8
@@ -136,6 +137,22 @@ def test_rows_and_sums_say_the_same(tracked):
         thin = scale * np.eye(DIM) + plus.T @ plus - minus.T @ minus
         dense = basis @ sums_covariance([other], [1.0]) @ basis.T / other.variance
         assert thin == pytest.approx(dense, rel=1e-6, abs=1e-9)
+
+
+def test_a_steep_prior_keeps_the_digits_of_the_rewards():
+    """The variances of the cut differ by sixteen digits; the sums give what the rows give all the same."""
+    rng = np.random.default_rng(8)
+    rows, rewards = rng.standard_normal((25, 30)), rng.standard_normal(25)
+    basis = np.linalg.qr(rng.standard_normal((30, 4)))[0]
+    spectrum = np.array([1.0, 0.8, 0.6, 0.5] + 26 * [0.02])
+    members = LearnedPrior().fit(RowsReading(rows, basis, rewards, 25.0), spectrum, 4, 4, 1.0, None)
+    assert members[-1].prior.rest < 1e-7 * members[-1].prior.roots[0]
+    for member in members:
+        covariance, estimate = full_covariance(member, rows.T @ rows, rows.T @ rewards, basis)
+        scale, plus, minus = thin_covariance(member, rows, basis)
+        thin = scale * np.eye(30) + plus.T @ plus - minus.T @ minus
+        assert covariance == pytest.approx(thin, rel=1e-9, abs=1e-9 * np.abs(thin).max())
+        assert estimate == pytest.approx(rows_estimate(member, rows, basis), rel=1e-7, abs=1e-9)
 
 
 def test_few_rewards_are_read_row_by_row():
@@ -184,21 +201,37 @@ def test_one_tridiagonal_matrix_gives_the_terms_of_every_ratio(size):
             assert whites[place, index] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_the_ratio_that_is_found_is_the_likeliest_on_the_whole_grid():
+@pytest.mark.parametrize("kurtosis", [0.0, 40.0])
+def test_the_ratio_and_the_weights_are_those_of_all_ratios_on_the_grid(kurtosis):
+    """For the ratio, gains are divided by 1 + κ df/(2n), with df = tr ρA(I + ρA)⁻¹ found by solving."""
     rows, rewards, basis, spectrum = problem(4, count=60)
     seen = reading(rows, rewards, basis)
-    members = LearnedPrior().fit(seen, spectrum, DIM, 1, 1.0, None)
+    prior = LearnedPrior()
+    # n, Σe² and Σe⁴ of errors with this excess kurtosis.
+    prior.errors = np.array([10.0, 10.0, 10.0 * (kurtosis + 3.0)])
+    members = prior.fit(seen, spectrum, DIM, 1, 1.0, None)
+    evidences = []
+    log_prior = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
+    nothing = -(2.0 + seen.count / 2.0) * math.log1p(seen.squares / 4.0)
     for member in members:
         kernel, vector = seen.kernel(member.prior)
-        found = []
+        gains, tempered = [], []
         for ratio in RATIOS:
-            lower, log_det = factor(kernel, float(ratio))
+            lower = factor(kernel, float(ratio))
             residual = seen.residual(float(np.square(whitened(lower, vector)).sum()), float(ratio))
-            found.append(-(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - 0.5 * log_det)
-        logs = np.array(found) - 0.5 * (np.log10(RATIOS) / 1.5) ** 2
-        weights = np.exp(logs - logs.max())
+            log_root = np.log(np.diagonal(lower)).sum()
+            gain = -(2.0 + seen.count / 2.0) * math.log1p(residual / 4.0) - log_root - nothing
+            freedom = np.trace(np.linalg.solve(np.eye(len(kernel)) + ratio * kernel, ratio * kernel))
+            gains.append(gain)
+            tempered.append(gain / (1.0 + 0.5 * kurtosis * freedom / seen.count))
+        weights = np.exp(np.array(tempered) + log_prior)
         mean = weights @ np.log10(RATIOS) / weights.sum()
-        assert math.log10(member.ratio) == pytest.approx(mean, abs=1e-6)
+        # df comes from differences over steps of half a decade.
+        assert math.log10(member.ratio) == pytest.approx(mean, abs=1e-6 if kurtosis == 0.0 else 0.05)
+        evidences.append(math.log(np.exp(np.array(gains) + log_prior).sum()))
+    # Nothing was forecast, so the other reading finds all members as likely as the likeliest of this one.
+    expected = np.exp(np.array(evidences) - max(evidences)) + 1.0
+    assert np.array([member.weight for member in members]) == pytest.approx(expected / expected.sum(), abs=1e-6)
 
 
 def played(policy, count=40, dim=DIM, seed=0, reward=None):
@@ -314,17 +347,17 @@ def test_a_sample_keeps_every_reward_and_then_an_even_share():
 def test_a_bound_is_a_value_that_came_twice():
     belief = eb.belief.Spectral()
     for value in (0.0, 0.5, 1.0):
-        assert belief.bounds.uncensored(value, 2.0) == value
-        belief.bounds.note(value)
-    assert belief.bounds.uncensored(1.0, 2.0) == 1.0
-    belief.bounds.note(1.0)
-    assert belief.bounds.uncensored(1.0, 2.0) == 2.0
-    assert belief.bounds.uncensored(1.0, 0.5) == 1.0
-    assert belief.bounds.uncensored(0.0, -1.0) == 0.0
-    belief.bounds.note(0.0)
-    assert belief.bounds.uncensored(0.0, -1.0) == -1.0
-    assert belief.bounds.uncensored(0.5, 3.0) == 0.5
-    assert belief.bounds.uncensored(1.0, math.nan) == 1.0
+        assert belief.censoring.uncensored(value, 2.0) == value
+        belief.censoring.note(value)
+    assert belief.censoring.uncensored(1.0, 2.0) == 1.0
+    belief.censoring.note(1.0)
+    assert belief.censoring.uncensored(1.0, 2.0) == 2.0
+    assert belief.censoring.uncensored(1.0, 0.5) == 1.0
+    assert belief.censoring.uncensored(0.0, -1.0) == 0.0
+    belief.censoring.note(0.0)
+    assert belief.censoring.uncensored(0.0, -1.0) == -1.0
+    assert belief.censoring.uncensored(0.5, 3.0) == 0.5
+    assert belief.censoring.uncensored(1.0, math.nan) == 1.0
 
 
 def test_equal_rewards_for_long_do_not_freeze_it():

@@ -42,7 +42,7 @@ def test_the_reference_is_the_first_sets_mean_where_that_is_more_than_chance():
     # It stays, whatever comes later, so that a vector means the same for ever.
     lifted, _ = shifted.lift(ACTIONS[:, [0, 1, 0, 1]])
     np.testing.assert_array_equal(lifted[:, :4], ACTIONS[:, [0, 1, 0, 1]] - shifted.reference)
-    np.testing.assert_array_equal(shifted.lift_vectors(ACTIONS[0, [0, 1, 0, 1]]), lifted[0])
+    np.testing.assert_array_equal(shifted.lift_vectors(ACTIONS[:1, [0, 1, 0, 1]]), lifted[:1])
 
 
 @pytest.mark.parametrize("kind", ["set", "differences"])

@@ -264,4 +264,4 @@ def test_a_guarded_policy_chooses_no_lists_but_learns_from_those_of_others():
     ranked = oracle().choose_list(np.eye(5), 3, examination="cascade")
     guarded.learn(ranked, 1)
     guarded.learn_many([ranked, ranked], [None, 0])
-    assert guarded.diagnostics().rewards_learned == guarded.bounds.evidence.count == 2 + 3 + 1
+    assert guarded.diagnostics().rewards_learned == guarded.proved.evidence.count == 2 + 3 + 1

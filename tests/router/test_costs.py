@@ -1,5 +1,7 @@
 """What models are expected to charge, against regressions written out."""
 
+import math
+
 import numpy as np
 
 from eigenbandits.router.costs import ModelCosts
@@ -14,7 +16,7 @@ def test_the_estimate_is_a_ratio_of_two_ridge_regressions():
     rows, rng = prompts(40), np.random.default_rng(1)
     places, paid = rng.integers(0, 2, 40), rng.random(40)
     paid[3] = np.nan
-    costs = ModelCosts(3, 5)
+    costs = ModelCosts([math.nan] * 3, 5)
     costs.learn_many(rows, places, paid)
     for place in range(2):
         known = (places == place) & ~np.isnan(paid)
@@ -23,24 +25,24 @@ def test_the_estimate_is_a_ratio_of_two_ridge_regressions():
         regressed = [np.linalg.solve(ridge, rows[known].T @ each) for each in (paid[known], np.ones(known.sum()))]
         for row in prompts(20, seed=2):
             expected = max(row @ regressed[0], 0.0) / min(max(row @ regressed[1], 0.5), 1.0)
-            np.testing.assert_allclose(costs.of(row)[place], expected, rtol=1e-12)
-    assert costs.of(rows[0])[2] == 0.0
+            np.testing.assert_allclose(costs.of(row)[0][place], expected, rtol=1e-12)
+    assert costs.of(rows[0])[0][2] == 0.0
 
 
 def test_one_answer_says_what_a_model_costs_and_many_how_it_depends_on_the_prompt():
-    costs, rows = ModelCosts(1, 5), prompts(600, seed=3)
+    costs, rows = ModelCosts([math.nan], 5), prompts(600, seed=3)
     costs.learn(rows[0], 0, 7.0)
-    np.testing.assert_allclose(costs.of(rows[0]), [7.0])
+    np.testing.assert_allclose(costs.of(rows[0])[0], [7.0])
     truth = 2.0 + rows[:, 0]
-    other = ModelCosts(1, 5)
+    other = ModelCosts([math.nan], 5)
     for row, cost in zip(rows, truth, strict=True):
         other.learn(row, 0, float(cost))
-    found = np.array([other.of(row)[0] for row in rows])
+    found = np.array([other.of(row)[0][0] for row in rows])
     assert np.abs(found - truth).mean() < 0.1 * np.abs(truth - truth.mean()).mean()
 
 
 def test_one_by_one_is_the_same_as_all_at_once_when_the_estimates_are_due():
-    rows, one, many = prompts(64), ModelCosts(1, 5), ModelCosts(1, 5)
+    rows, one, many = prompts(64), ModelCosts([math.nan], 5), ModelCosts([math.nan], 5)
     for row in rows:
         one.learn(row, 0, float(row[1] + 1.0))
     one.due = [0]
@@ -48,3 +50,30 @@ def test_one_by_one_is_the_same_as_all_at_once_when_the_estimates_are_due():
     many.learn_many(rows, np.zeros(64, dtype=np.intp), rows[:, 1] + 1.0)
     np.testing.assert_allclose(one.grams, many.grams)
     np.testing.assert_allclose(one.moments, many.moments)
+
+
+def test_one_unusual_answer_does_not_raise_the_least_plausible_cost_above_the_others():
+    costs = ModelCosts([math.nan], 1)
+    paid = [20.0, 20.0, 20.0, 240.0, 20.0]
+    for cost in paid:
+        costs.learn(np.ones(1), 0, cost)
+    expected, least = costs.of(np.ones(1))
+    np.testing.assert_allclose(expected, [64.0])
+    np.testing.assert_allclose(least, [20.0])
+    # Of many answers, as far as the usual standard error goes.
+    many, drawn = ModelCosts([math.nan], 1), np.random.default_rng(4).exponential(3.0, 400)
+    many.learn_many(np.ones((400, 1)), np.zeros(400, dtype=np.intp), drawn)
+    error = max(drawn.std(ddof=1) / 20.0, drawn.mean() / np.sqrt(401.0))
+    np.testing.assert_allclose(many.of(np.ones(1))[1], [drawn.mean() - error])
+
+
+def test_a_model_without_answers_costs_what_its_price_says():
+    costs = ModelCosts([2.0, 1.0, 50.0, math.nan], 1)
+    assert costs.of(np.ones(1))[0].tolist() == [0.0] * 4
+    costs.learn(np.ones(1), 0, 6.0)
+    assert costs.of(np.ones(1))[0].tolist() == [6.0, 3.0, 150.0, 0.0]
+    costs.learn(np.ones(1), 1, 5.0)
+    expected, least = costs.of(np.ones(1))
+    assert expected.tolist() == [6.0, 5.0, 200.0, 0.0]
+    # A price is no sample: only answers make it less.
+    assert least[2] == 200.0

@@ -34,7 +34,7 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
     if budget:
         plain = eb.Budgeted(plain, (1.0 - RESERVE) * budget, horizon=HORIZON, strict=True)
     theta = rng.standard_normal((3, 6))
-    prices, costs = [0.1, 0.5, 1.0], ModelCosts(3, 6)
+    prices, costs = [0.1, 0.5, 1.0], ModelCosts([math.nan] * 3, 6)
     # Which of three equal models is tried first, rounding decides: so models are paired as they come.
     pairs = set()
     # Up to the 64th prompt, when the router finds its directions anew.
@@ -45,7 +45,7 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
         route = router.route(prompt)
         place = "abc".index(route.model)
         actions = rows_by_hand(row, 3)
-        decision = plain.choose(actions, costs=costs.of(row)) if budget else plain.choose(actions)
+        decision = plain.choose(actions, costs=costs.of(row)[0]) if budget else plain.choose(actions)
         pairs.add((place, decision.index))
         assert route.estimate == pytest.approx(decision.estimate, abs=1e-6)
         router.feedback(route.id, reward[place], prices[place])
@@ -131,6 +131,22 @@ def test_a_lower_price_is_used_at_once():
     router.reprice("best", 0.5)
     after, _ = world(router, 50, QUALITY, {**COST, "best": 0.5}, rng)
     assert after["best"] > 40
+
+
+def test_a_model_whose_price_is_far_above_the_budget_is_not_tried():
+    rng = np.random.default_rng(5)
+    for price, tried in ((10.0, True), (100.0, False), (None, True)):
+        router = Router([Model("poor", price=1.0), Model("best", price=price)], budget=0.2, seed=0)
+        router.route(rng.standard_normal(20), exclude={"best"})
+        counts, _ = world(router, 100, QUALITY, {**COST, "best": 100.0}, rng)
+        assert (counts["best"] > 0) == tried
+    # Nor does it stay out when its price falls.
+    router = Router([Model("poor", price=1.0), Model("best", price=100.0)], budget=0.2, seed=0)
+    router.route(rng.standard_normal(20), exclude={"best"})
+    world(router, 20, QUALITY, COST, rng)
+    router.reprice("best", 10.0)
+    counts, _ = world(router, 100, QUALITY, {**COST, "best": 1.0}, rng)
+    assert counts["best"] > 0
 
 
 def test_a_rise_of_a_price_lets_go_of_what_was_left_over():

@@ -15,6 +15,8 @@ pytest.importorskip("uvicorn", reason='the service is not installed; run: pip in
 from eigenbandits.serve import Client, Settings, running
 
 PAGE = ROOT / "docs" / "howto" / "serve.md"
+# Its calls continue those of the page.
+POLICIES = ROOT / "docs" / "howto" / "serve-policies.md"
 URL = "http://127.0.0.1:8765"
 
 
@@ -28,8 +30,8 @@ def alike(answer: Any, shown: Any) -> bool:
 
 
 def calls() -> list[tuple[Block, Block | None]]:
-    """The blocks that call curl, each with the block behind it that shows the answer, if there is one."""
-    found = blocks(PAGE)
+    """The blocks of both pages that call curl, each with the block behind it that shows the answer, if there is one."""
+    found = blocks(PAGE) + blocks(POLICIES)
     pairs = zip(found, [*found[1:], None], strict=True)
     return [
         (block, after if after is not None and after.title == "answered" else None)
@@ -40,7 +42,7 @@ def calls() -> list[tuple[Block, Block | None]]:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here; on Debian: apt-get install curl.")
 def test_every_call_does_what_the_page_says(tmp_path):
-    assert len(calls()) >= 10
+    assert len(calls()) >= 14
     with running(Settings(folder=tmp_path / "data", port=0)) as server:
         # The ids on the page were made in this epoch.
         server.writer.epoch = 0x5F3A9C0D1E2B

@@ -31,8 +31,8 @@ def test_a_frame_reads_actions_as_its_definition_says(seed, dim, data, kind):
     np.testing.assert_allclose(coordinates, z, atol=1e-12)
     # By Pythagoras, so that only half of the digits are left where next to nothing is left out.
     np.testing.assert_allclose(outside, np.linalg.norm(centred - centred @ V @ V.T, axis=1), atol=1e-6)
-    np.testing.assert_allclose(lifted @ frame.reading, z, atol=1e-10)
-    assert frame.size == z.shape[1] == frame.reading.shape[1]
+    np.testing.assert_allclose(lifted @ frame.basis, z, atol=1e-10)
+    assert frame.size == z.shape[1] == frame.basis.shape[1]
     # An ambient parameter ϑ and its shadow φ = Aᵀϑ give the same rewards but for what the coordinates leave out.
     parameter = rng.standard_normal((lifted.shape[1],))
     rest = centred - centred @ V @ V.T
@@ -43,7 +43,7 @@ def test_a_frame_reads_actions_as_its_definition_says(seed, dim, data, kind):
     np.testing.assert_allclose(differences, np.full(5, differences[0]), atol=1e-9)
     # What leaks: Σ over past actions of z (what they leave out)ᵀ.
     gram = lifted.T @ lifted
-    np.testing.assert_allclose(frame.leak(gram @ frame.reading), z.T @ rest, atol=1e-8)
+    np.testing.assert_allclose(frame.leak(gram @ frame.basis), z.T @ rest, atol=1e-8)
 
 
 def test_a_known_subspace_is_made_orthonormal():

@@ -9,12 +9,14 @@ from scipy.optimize import lsq_linear
 from scipy.stats import invgamma, multivariate_normal, norm
 
 from eigenbandits.theory.marginal import (
+    excess_kurtosis,
     expected_maximum,
     left_out,
     noise_variance,
     regret_evidence,
     regret_residuals,
     residual_evidence,
+    tempered,
 )
 
 
@@ -118,6 +120,34 @@ def test_evidence_and_what_it_leaves_out_are_a_density(noise):
     else:
         expected = float(np.prod(norm(0.0, noise).pdf(rewards)))
     assert ours == pytest.approx(np.log(expected), abs=1e-6)
+
+
+@pytest.mark.parametrize("failures", [0.5, 0.1, 0.02])
+def test_gains_are_tempered_by_the_ratio_of_two_variances(failures):
+    """Var eᵀHe for errors of rewards that fail now and then, and for normal ones of the same variance, by simulation.
+
+    H averages over groups of five, so that all leverages are df/n = 1/5. Of 200,000 draws both variances are known to
+    within 2 %.
+    """
+    rng = np.random.default_rng(0)
+    draws, groups, size = 200_000, 4, 5
+    variance = failures * (1.0 - failures)
+    errors = (rng.random((draws, groups, size)) < failures) - failures
+    normal = np.sqrt(variance) * rng.standard_normal(errors.shape)
+    seen, expected = (float(np.var(size * (drawn.mean(axis=2) ** 2).sum(axis=1))) for drawn in (errors, normal))
+    kurtosis = (1.0 - 6.0 * variance) / variance
+    ratio = 1.0 / float(tempered(np.ones(1), np.full(1, groups), groups * size, kurtosis)[0])
+    assert seen / expected == pytest.approx(ratio, rel=0.06)
+
+
+def test_excess_kurtosis_is_that_of_the_errors_in_any_unit():
+    rng = np.random.default_rng(1)
+    errors = rng.standard_t(8.0, 1000)
+    for unit in (1e-40, 1.0, 1e40):
+        squares = (unit * errors) ** 2
+        found = excess_kurtosis(float(squares.sum()), float(squares @ squares), 1000)
+        assert found == pytest.approx((errors**4).mean() / (errors**2).mean() ** 2 - 3.0)
+    assert excess_kurtosis(0.0, 0.0, 0.0) == excess_kurtosis(0.0, 0.0, 10.0) == 0.0
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 26, 77, 1000, 100_000])

@@ -101,7 +101,7 @@ def test_for_one_fixed_ridge_the_mixture_is_the_narrower_radius_of_oful():
         score += mixture.prediction_score(surprise=reward - mean, gain=gain, noise=noise)
     Z = actions.T @ actions + ridge * np.eye(dim)
     b = actions.T @ rewards
-    square = mixture.reading_square(
+    square = mixture.squared_radius(
         level=mixture.mixture_level(scores=[score], noise=noise, delta=delta),
         residual=float(rewards @ rewards - b @ np.linalg.solve(Z, b)),
         penalty=mixture.penalty_bound(theta_bound=bound, inside=ridge, outside=ridge, projection_error=1.0),

@@ -309,6 +309,21 @@ def test_what_the_budget_can_never_pay_for_does_not_raise_the_price():
     assert plain.spent == crowded.spent > 250.0
 
 
+def test_an_action_that_may_cost_less_than_expected_is_bought_from_full_savings():
+    """Expected to cost 12 budgets, with a ceiling of 10: whether it is saved for depends on what it costs at best."""
+    values, costs = np.array([0.1, 1.0]), np.array([0.2, 12.0])
+    for least, bought in ((10.5, False), (9.5, True)):
+        pacer, chosen = Pacer(1.0, 5, strict=True), []
+        for _ in range(40):
+            charges, dearest = pacer.charges(values, costs, np.array([0.2, least]))
+            index = int((values - charges).argmax())
+            chosen.append(index)
+            assert index == 0 or pacer.credit == 5.0
+            pacer.commit(costs[index], dearest)
+        # Saving up takes 5/0.8 decisions.
+        assert (chosen.index(1) if bought else 1 not in chosen) == (7 if bought else True)
+
+
 def test_a_pacer_goes_on_from_its_state():
     rng = np.random.default_rng(5)
     pacer = Pacer(0.3)

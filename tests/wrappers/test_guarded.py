@@ -151,7 +151,7 @@ def test_what_the_policy_had_learned_is_kept():
     play(inner, decision_sets(count=5))
     policy = eb.Guarded(inner, 0, 0.2, **TOLD)
     assert policy.diagnostics().rewards_learned == 5
-    assert policy.bounds.evidence.count == 0
+    assert policy.proved.evidence.count == 0
     assert policy.choose(next(decision_sets())).round == 6
 
 

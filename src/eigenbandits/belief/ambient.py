@@ -71,14 +71,8 @@ class Ambient(RidgeBelief):
         rank: int | None = None,
         memory: float | None = None,
     ) -> None:
-        super().__init__(noise, theta_bound, ridge, delta)
+        super().__init__(noise, theta_bound, ridge, delta, radius, ("logdet", "mixture", "paper"), action_bound)
         self.memory = None if memory is None else inputs.number(memory, "memory", least=1.0)
-        if isinstance(radius, str):
-            inputs.one_of(radius, "radius", ("logdet", "mixture", "paper"))
-        else:
-            inputs.size(radius, "radius", zero=True)
-        self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.rank = None if rank is None else inputs.whole(rank, "rank")
         self.evidence = Evidence()
         self.inverse = linalg.SymmetricSum(sign=-1.0)
@@ -214,7 +208,7 @@ class Ambient(RidgeBelief):
         return linalg.dot(action, self.center), max(linalg.dot(action, self.inverse.times(action)), 0.0)
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or the expected value if the reward is no evidence against it."""
+        """Return the reward, or the expected value if the reward does not speak against it."""
         return reward
 
     def noise_variance(self) -> float:
@@ -264,7 +258,7 @@ class Ambient(RidgeBelief):
     def view(self, lifted: Array) -> View:
         """Return a view of the ellipsoid through a decision set."""
         offered = largest_norm(lifted) if self.radius == "paper" and self.action_bound is None else 0.0
-        return AmbientView(self, lifted, self.omega(offered=offered), self.root(), offered)
+        return AmbientView(self, lifted, self.omega(offered=offered), offered)
 
     def root(self) -> Root:
         """Return a source of draws from N(0, Z)."""
@@ -281,7 +275,8 @@ class Ambient(RidgeBelief):
             self.factor = finding.factor
             self.recent = np.zeros((max(32, len(self.center)), len(self.center)))
             self.recent_count = 0
-        self.evidence.largest_norm = max(self.evidence.largest_norm, finding.largest_norm)
+        if finding.largest_norm > self.evidence.largest_norm:
+            self.evidence.largest_norm = finding.largest_norm
         if finding.list_size is not None:
             self.short_list.note(finding.list_size)
 

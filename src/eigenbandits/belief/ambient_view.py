@@ -27,20 +27,22 @@ MANY, FEW = 64, 8
 class AmbientView(View):
     """C_d as seen through one decision set."""
 
-    def __init__(self, belief: Ambient, lifted: Array, omega: float, root: Root, offered: float = 0.0) -> None:
+    # Until they are needed.
+    _estimates: Array | None = None
+    _uppers: Array | None = None
+    _products: Array | None = None
+    _kept: tuple[int, Array, Array] | None = None
+    _root: Root | None = None
+    _list_size: ListSize | None = None
+
+    def __init__(self, belief: Ambient, lifted: Array, omega: float, offered: float = 0.0) -> None:
         self.belief = belief
         self.lifted = lifted
         self.omega = omega
-        self._root = root
         self._offered = offered
         self._center = belief.center
-        self._estimates: Array | None = None
-        self._uppers: Array | None = None
-        self._products: Array | None = None
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
-        self._kept: tuple[int, Array, Array] | None = None
-        self._list_size: ListSize | None = None
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -75,17 +77,17 @@ class AmbientView(View):
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
-        """Return whichever of these is known: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
-        action = solved = self.solved(index)
-        if solved is not None:
+        """Return what is known of: Z⁻¹x, a factor of Z, the largest norm, and the shortlist's size."""
+        made = None if self._root is None else self._root.made
+        if self._kept is not None or self.solved(index) is not None:
             action, solved = self._copies(index)
-        elif self._root.made is None and not self._offered:
-            return None
-        return Finding(action, solved, self._root.made, self._offered, list_size=self._list_size)
+            return Finding(action, solved, made, self._offered, list_size=self._list_size)
+        return None if made is None and not self._offered else Finding(factor=made, largest_norm=self._offered)
 
     def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
-        if self._kept is None or self._kept[0] != index:
+        kept = self._kept
+        if kept is None or kept[0] != index:
             solved = self.solved(index)
             if solved is None:
                 self.upper_of(index)
@@ -93,14 +95,14 @@ class AmbientView(View):
             # Copies: the caller may reuse the same array for the next decision set, and keeping one row of the products
             # must not keep all of them alive.
             action = self.lifted[index].astype(np.float64)
-            self._kept = index, action, solved if solved.base is None else solved.copy()
-        return self._kept[1], self._kept[2]
+            self._kept = kept = index, action, solved if solved.base is None else solved.copy()
+        return kept[1], kept[2]
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, only possible winners are computed exactly."""
-        count, dim = self.lifted.shape
-        if self._uppers is not None:
+        if self._uppers is not None or self._products is not None:
             return super().best()
+        count, dim = self.lifted.shape
         if count < (FEW if dim >= linalg.LARGE else MANY):
             inverse = self.belief.inverse.lend()
             if not inverse.size:
@@ -204,7 +206,9 @@ class AmbientView(View):
 
     def part(self, rows: slice | Rows) -> AmbientView:
         """Return the view of a subset of the actions."""
-        part = type(self)(self.belief, self.lifted[rows], self.omega, self._root, self._offered)
+        part = type(self)(self.belief, self.lifted[rows], self.omega, self._offered)
+        # One factor for all parts.
+        part._root = self._draws()
         part._uppers = None if self._uppers is None else self._uppers[rows]
         part._products = None if self._products is None else self._products[rows]
         part._solved = among(self._solved, rows, len(self.lifted))
@@ -224,11 +228,17 @@ class AmbientView(View):
             self._compute_products()
             assert self._products is not None
             return posterior(self.lifted, self.estimates(), self._center, self._products, scale, count, rng)
-        deviations = scale * self.belief.inverse.times_columns(self._root.draw(count, rng))
+        deviations = scale * self.belief.inverse.times_columns(self._draws().draw(count, rng))
         return models(self.lifted, self.estimates(), self._center, deviations)
 
     def boundary(self, count: int, rng: np.random.Generator) -> Models:
         """Return models spread uniformly over the boundary of the ellipsoid."""
         return boundary(
-            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._root, count, rng
+            self.lifted, self.estimates(), self._center, self.omega, self.belief.inverse, self._draws(), count, rng
         )
+
+    def _draws(self) -> Root:
+        """Return the source of draws from N(0, Z)."""
+        if self._root is None:
+            self._root = self.belief.root()
+        return self._root

@@ -290,10 +290,22 @@ class RidgeBelief(Belief):
 
     offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers", "posterior", "boundary")
 
-    def __init__(self, noise: float, theta_bound: float, ridge: float, delta: float) -> None:
+    def __init__(
+        self,
+        noise: float,
+        theta_bound: float,
+        ridge: float,
+        delta: float,
+        radius: str | float,
+        radii: tuple[str, ...],
+        action_bound: float | None,
+    ) -> None:
         self.noise = inputs.noise_size(noise)
         self.theta_bound = inputs.size(theta_bound, "theta_bound")
         self.ridge = inputs.size(ridge, "ridge")
         self.delta = inputs.probability(delta, "delta")
+        named = isinstance(radius, str)
+        self.radius = inputs.one_of(radius, "radius", radii) if named else inputs.size(radius, "radius", zero=True)
+        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         # With one λ and one S for all coordinates, an intercept and scores must have the size of an action.
         self.intercept = None

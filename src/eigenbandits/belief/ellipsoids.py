@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -30,12 +29,6 @@ class Ellipsoid:
     center: Array
     vectors: Array
     lengths: Array
-
-    @classmethod
-    def from_shape(cls, center: Array, shape: Array) -> Self:
-        """Return the set (φ − center)ᵀ shape (φ − center) ≤ 1, with a positive definite shape."""
-        values, vectors = np.linalg.eigh(shape)
-        return cls(center, vectors, 1.0 / np.sqrt(values))
 
 
 class Intersection:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from eigenbandits import inputs, linalg, merging
+from eigenbandits import linalg, merging
 from eigenbandits.belief.base import Finding, Models, RidgeBelief, Rows, View, walk
 from eigenbandits.belief.evidence import Evidence, largest_norm
 from eigenbandits.belief.joint import JointProblem, JointSearch
@@ -33,15 +33,16 @@ class Projected(RidgeBelief):
         "general": the paper's radius (eq. ellips1Supple), with S ε ‖B^{-1/2} V̂ᵀΣ‖₂ for the projection error;
         "sharp": the same with Σ(I − P̂) instead of Σ, which is all that the proof needs (docs/mathematics.md);
         "worst-case": the paper's closed form (eq. ellips2); or a number: a free multiplier.
-    Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not yet a
-    bound for all (docs/mathematics.md).
-        yet one for all (docs/mathematics.md).
-    Keep Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, this part is turned with it; any
-    part of past actions that was outside the subspace but that the new one would read is lost.
+    anytime
+        Spend δ over the rounds, 6δ/(π²t²): the projection changes with t, so that a bound for each fixed t is not yet
+        one for all (docs/mathematics.md).
+    slim
+        Keep Σ only as far as the subspace reads it: O(dm) memory. When the subspace turns, this part is turned with
+        it; any part of past actions that was outside the subspace but that the new one would read is lost.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("evidence", "rounds", "version", "frame_error", "reading", "directions", "offset"),
+        *("evidence", "rounds", "version", "frame_error", "basis", "directions", "offset"),
         *("gram", "moment", "cross", "cross_gram"),
     )
 
@@ -58,13 +59,7 @@ class Projected(RidgeBelief):
         anytime: bool = False,
         slim: bool = False,
     ) -> None:
-        super().__init__(noise, theta_bound, ridge, delta)
-        if isinstance(radius, str):
-            inputs.one_of(radius, "radius", RADII)
-        else:
-            inputs.size(radius, "radius", zero=True)
-        self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
+        super().__init__(noise, theta_bound, ridge, delta, radius, RADII, action_bound)
         self.anytime = bool(anytime)
         self.slim = bool(slim)
         if self.slim and radius in ("general", "worst-case"):
@@ -77,7 +72,7 @@ class Projected(RidgeBelief):
         self.rounds = 0
         self.version = -1
         self.frame_error = 0.0
-        self.reading: Array | None = None
+        self.basis: Array | None = None
         self.directions: Array | None = None
         self.offset: Array | None = None
         self.gram: Array = np.zeros((0, 0))
@@ -112,11 +107,11 @@ class Projected(RidgeBelief):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._ellipse = None
-        if self.reading is not None:
+        if self.basis is not None:
             kernels.projected_step(
                 action,
                 reward,
-                self.reading,
+                self.basis,
                 self.directions,
                 self.offset,
                 self.frame_error > 0.0,
@@ -132,8 +127,8 @@ class Projected(RidgeBelief):
     def learn_many(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None = None) -> None:
         """Add many rewards by one rank-k update."""
         self._ellipse = None
-        if self.reading is not None:
-            z = actions @ self.reading
+        if self.basis is not None:
+            z = actions @ self.basis
             self.gram += z.T @ z
             self.moment += rewards @ z
             if self.frame_error > 0.0:
@@ -154,12 +149,12 @@ class Projected(RidgeBelief):
 
     def _merge_held(self, replicas: Sequence[Replica[Any]], frame: Frame) -> None:
         """Add up the parts of Σ that the replicas keep, as read by one frame."""
-        product = np.zeros(frame.reading.shape)
+        product = np.zeros(frame.basis.shape)
         for replica in replicas:
             part = replica.part
-            if part.reading is not None:
-                reading = np.ascontiguousarray(replica.shift.rows(part.reading.T).T)
-                product += held_times(reading, part.gram, part.cross, frame.reading)
+            if part.basis is not None:
+                basis = np.ascontiguousarray(replica.shift.rows(part.basis.T).T)
+                product += held_times(basis, part.gram, part.cross, frame.basis)
         self._take(frame, product)
 
     def translate(self, change: RowMap, rng: np.random.Generator) -> None:
@@ -177,7 +172,7 @@ class Projected(RidgeBelief):
         """Read the sums again at the next choice; without Σ, there is nothing to read them from."""
         self._ellipse = None
         if not self.slim:
-            self.reading, self.version = None, -1
+            self.basis, self.version = None, -1
 
     def _remainders(self, actions: Array, z: Array) -> Array:
         """Return the remainders that the coordinates z leave out, as `linalg.kernels.remainder` does for one action."""
@@ -207,19 +202,19 @@ class Projected(RidgeBelief):
         self._read(frame)
 
     def _read(self, frame: Frame) -> None:
-        if self.reading is not None and self.version == frame.version:
+        if self.basis is not None and self.version == frame.version:
             return
-        if not self.slim and frame.reading.shape[1] > self.evidence.gram.fill:
+        if not self.slim and frame.basis.shape[1] > self.evidence.gram.fill:
             # Cheaper before the product than as part of it.
             self.evidence.gram.flush()
-        self._take(frame, self._gram_times(frame.reading))
+        self._take(frame, self._gram_times(frame.basis))
 
     def _take(self, frame: Frame, product: Array) -> None:
         """Set the sums in the coordinates of a frame, given ΣF."""
-        self.reading, self.version, self.frame_error = frame.reading, frame.version, frame.error
-        self.gram = self.reading.T @ product
+        self.basis, self.version, self.frame_error = frame.basis, frame.version, frame.error
+        self.gram = self.basis.T @ product
         self.gram = np.ascontiguousarray(0.5 * (self.gram + self.gram.T))
-        self.moment = self.reading.T @ self.evidence.moment
+        self.moment = self.basis.T @ self.evidence.moment
         self._ellipse = None
         if frame.error > 0.0:
             self.directions, self.offset = (frame.directions, frame.offset) if self.radius == "sharp" else (None, None)
@@ -231,9 +226,9 @@ class Projected(RidgeBelief):
         """Return ΣC; without Σ, from the part of it that the last frame read."""
         if not self.slim:
             return self.evidence.gram.times_columns(columns)
-        if self.reading is None:
+        if self.basis is None:
             return np.zeros(columns.shape)
-        return held_times(self.reading, self.gram, self.cross, columns)
+        return held_times(self.basis, self.gram, self.cross, columns)
 
     def coupling(self, frame: Frame, radius: str) -> float:
         """Return ‖B^{-1/2} V̂ᵀΣ‖₂, or for "sharp" ‖B^{-1/2} V̂ᵀΣ(I − P̂)‖₂."""
@@ -241,7 +236,7 @@ class Projected(RidgeBelief):
         ellipse = self.ellipse(frame)
         if radius == self.radius and self.frame_error > 0.0:
             return ellipse.coupling
-        product = self._gram_times(frame.reading)
+        product = self._gram_times(frame.basis)
         cross = frame.leak(product) if radius == "sharp" else product.T
         return kernels.fit(self.gram, self.moment, self.ridge, cross @ cross.T)[-1]
 
@@ -297,18 +292,18 @@ class Projected(RidgeBelief):
         learned = self.evidence.count
         entries: dict[str, Any] = {"rewards_learned": learned, "radius_projected": None, "noise": self.noise}
         # A frame that no choice has used yet is left alone: diagnostics must not affect when ΣF is read again.
-        if frame is not None and self.reading is not None and frame.version == self.version:
+        if frame is not None and self.basis is not None and frame.version == self.version:
             entries["radius_projected"] = self.beta(frame, max(self.rounds, 1))
         return entries
 
 
-def held_times(reading: Array, gram: Array, cross: Array, columns: Array) -> Array:
+def held_times(basis: Array, gram: Array, cross: Array, columns: Array) -> Array:
     """Return (F G Fᵀ + F N + NᵀFᵀ) C: the part of Σ that a frame read times C, with N what the frame leaked."""
-    turned = reading.T @ columns
-    product = reading @ (gram @ turned)
+    turned = basis.T @ columns
+    product = basis @ (gram @ turned)
     if cross.size:
         dim = cross.shape[1]
-        product += reading @ (cross @ columns[:dim])
+        product += basis @ (cross @ columns[:dim])
         product[:dim] += cross.T @ turned
     return np.asarray(product)
 

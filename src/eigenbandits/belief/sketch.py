@@ -39,6 +39,7 @@ class Sketched(RidgeBelief):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("rows", "fill", "lost", "moment", "count", "largest_norm")
+    _derived_names: ClassVar[tuple[str, ...]] = ("_solver",)
 
     def __init__(
         self,
@@ -51,15 +52,10 @@ class Sketched(RidgeBelief):
         radius: str | float = "logdet",
         action_bound: float | None = None,
     ) -> None:
-        super().__init__(noise, theta_bound, ridge, delta)
+        radii = ("logdet",) if compensate else ("logdet", "paper")
+        super().__init__(noise, theta_bound, ridge, delta, radius, radii, action_bound)
         self.size = inputs.whole(size, "size")
         self.compensate = bool(compensate)
-        if isinstance(radius, str):
-            inputs.one_of(radius, "radius", ("logdet",) if compensate else ("logdet", "paper"))
-        else:
-            inputs.size(radius, "radius", zero=True)
-        self.radius = radius
-        self.action_bound = None if action_bound is None else inputs.size(action_bound, "action_bound")
         self.rows: Array = np.zeros((0, 0))
         self.fill = 0
         self.lost = 0.0
@@ -161,11 +157,6 @@ class Sketched(RidgeBelief):
         """Store the largest norm offered."""
         if finding is not None:
             self.largest_norm = max(self.largest_norm, finding.largest_norm)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._solver = None
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the radius and the sketch's loss."""

@@ -41,7 +41,7 @@ def app() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line; a missing extra is reported in one sentence, with exit code 1."""
+    """Run the command line; a missing extra is reported in one sentence, with exit code 1, and an interrupt has 130."""
     try:
         # Known without any extra.
         if sys.argv[1:] == ["--version"]:
@@ -50,3 +50,5 @@ def main() -> None:
             app()()
     except MissingExtraError as error:
         sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:  # While modules are loaded.
+        sys.exit(130)

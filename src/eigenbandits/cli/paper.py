@@ -15,7 +15,7 @@ from eigenbandits.files import write_whole
 from eigenbandits.lab.errors import LabError, unknown
 
 if TYPE_CHECKING:
-    from eigenbandits.lab.experiments.results import Results
+    from eigenbandits.lab.experiments import Results
     from eigenbandits.papers.lale2019 import Block, PaperFigure, Study
 
 

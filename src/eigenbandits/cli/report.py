@@ -10,7 +10,7 @@ import typer
 
 from eigenbandits.cli import options
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 
 Bands = StrEnum("Bands", {"standard_error": "standard error", "bootstrap": "bootstrap"})
 PairedTest = StrEnum("PairedTest", ["t", "wilcoxon"])

@@ -10,8 +10,7 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.cli.runner import Runner, runs_experiments
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 
 

@@ -14,8 +14,7 @@ from eigenbandits.cli import options
 from eigenbandits.environments import LowRank
 from eigenbandits.extras import need
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Results
 from eigenbandits.lab.reporting.tables import listed, write_csv
 
 

@@ -12,8 +12,7 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.cli.runner import Runner, runs_experiments
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Results
 
 Dim = Annotated[int, typer.Option(help="Numbers of each action, made of a text and a label.", min=1)]
 

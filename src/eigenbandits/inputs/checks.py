@@ -242,6 +242,9 @@ def _finite(array: Array, what: str, single: bool | None = None) -> Array:
     flat = array.reshape(-1)
     rounded = flat.dtype is _DTYPES["float32"]
     total = blas.sasum(flat) if rounded else blas.dasum(flat)
+    if _SMALLEST_SINGLE <= total <= _LARGEST_SINGLE:
+        # In either precision.
+        return array
     narrow = rounded if single is None else single
     largest, smallest = (_LARGEST_SINGLE, _SMALLEST_SINGLE) if narrow else (LARGEST, SMALLEST)
     if smallest <= total <= largest or total == 0.0:

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any
 from eigenbandits.lab.experiments.run import Trace, run
 
 if TYPE_CHECKING:
-    from eigenbandits.lab.experiments.experiment import Experiment
-    from eigenbandits.lab.experiments.recording import Record
-    from eigenbandits.lab.experiments.results import Results
+    from eigenbandits.lab.experiments import Experiment, Record, Results
     from eigenbandits.lab.reporting.html import write_report
 
 __all__ = ["Experiment", "Record", "Results", "Trace", "run", "write_report"]

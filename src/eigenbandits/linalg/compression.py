@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.primitives import row_dots, square_norms
 
-Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 # The unit roundoff of single and of double precision.
 _UNIT, _UNIT_DOUBLE = 2.0**-24, 2.0**-53
+# Columns of a matrix scaled at a time: of a few thousand rows, they fit the cache.
+_COLUMNS = 64
 
 
 def rounding(terms: int, single: bool = True) -> float:
@@ -33,7 +35,7 @@ def rounding(terms: int, single: bool = True) -> float:
 
 
 class Scaled:
-    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count alike.
+    """M ⪰ 0 as S N S, with S diagonal and ones on the diagonal of N, so that coordinates of any size count equally.
 
     The error of xᵀMx in single precision is then proportional to Σ M_ii x_i², not to ‖M‖‖x‖²: directions that have
     never been played, whose variance is large, cost no digits of actions that have no component in them.
@@ -42,18 +44,27 @@ class Scaled:
     ----------
     half
         The lower half of M (D, D), in Fortran order.
+    dtype
+        The precision in which N is kept.
     """
 
-    def __init__(self, half: Array) -> None:
+    def __init__(self, half: Array, dtype: type[np.floating] = np.float64) -> None:
         diagonal = np.diagonal(half)
         self.size = math.sqrt(float(diagonal.max())) or 1.0
         self.scales = np.sqrt(np.maximum(diagonal, 1e-24 * self.size**2)) / self.size
-        self.half = np.tril(half)
-        self.half /= self.scales
-        self.half /= (self.size**2 * self.scales)[:, None]
-        square = 2.0 * float(np.vdot(self.half, self.half)) - float(np.vdot(*[np.diagonal(self.half)] * 2))
+        inverse = 1.0 / (self.size * self.scales)
+        self.half: NDArray[np.floating] = np.zeros(half.shape, dtype, order="F")
+        square = 0.0
+        # Some columns at a time, since they stay in the cache and half of the matrix is never touched.
+        for first in range(0, len(half), _COLUMNS):
+            last = min(first + _COLUMNS, len(half))
+            part = half[first:, first:last] * inverse[first:, None]
+            part *= inverse[first:last]
+            part[: last - first] = np.tril(part[: last - first])
+            square += float(np.vdot(part.T, part.T))
+            self.half[first:, first:last] = part
         # The norm of N, for |x|ᵀ|N||x| ≤ ‖N‖_F‖x‖²; half of the rounding errors are counted twice.
-        self.norm = math.sqrt(square)
+        self.norm = math.sqrt(2.0 * square - float(np.sum((diagonal * inverse**2) ** 2)))
         self._single = self.scales.astype(np.float32)
 
     def rows(self, rows: Single) -> tuple[Single, Array]:
@@ -152,12 +163,15 @@ class SingleSquares:
     """
 
     def __init__(self, half: Array) -> None:
-        self._scaled = scaled = Scaled(half)
+        self._scaled = scaled = Scaled(half, np.float32)
         # With half of the diagonal, the lower half L satisfies N = L + Lᵀ, and xᵀNx = 2 xᵀLx: half the arithmetic.
-        self._lower = np.asarray(scaled.half, dtype=np.float32, order="F")
+        self._lower = scaled.half
         self._lower.flat[:: len(half) + 1] *= 0.5
         # Each product is rounded twice.
         self._gamma = 2.0 * rounding(len(half))
+        # The waiting rows, scaled like those whose bounds are asked for, and the sum of their squared norms.
+        self._waiting = np.zeros((0, len(half)), dtype=np.float32)
+        self._energy = 0.0
 
     def bounds(self, rows: Single, waiting: Array) -> Array:
         """Return bounds for rows, less the waiting outer products."""
@@ -165,7 +179,16 @@ class SingleSquares:
         product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
         squares, terms = row_dots(scaled, product), self._scaled.norm
         if len(waiting):
-            scaled_waiting = waiting / (self._scaled.size * self._scaled.scales)
-            squares -= square_norms(scaled @ scaled_waiting.astype(np.float32).T)
-            terms += float(np.vdot(scaled_waiting, scaled_waiting))
+            if len(self._waiting) != len(waiting):
+                self._scale_waiting(waiting)
+            squares -= square_norms(scaled @ self._waiting.T)
+            terms += self._energy
         return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))
+
+    def _scale_waiting(self, waiting: Array) -> None:
+        """Scale the rows that are new among the waiting ones."""
+        if len(self._waiting) > len(waiting):
+            self._waiting, self._energy = self._waiting[:0], 0.0
+        scaled = waiting[len(self._waiting) :] / (self._scaled.size * self._scaled.scales)
+        self._waiting = np.concatenate([self._waiting, scaled.astype(np.float32)])
+        self._energy += float(np.vdot(scaled, scaled))

@@ -18,12 +18,10 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import extras
+from eigenbandits.inputs import Array
 from eigenbandits.linalg import steps
-
-Array = NDArray[np.float64]
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # xᵀy of two vectors as a float: used in every round, at a fifth of the cost of NumPy's operator on short vectors.
 dot = blas.ddot
@@ -17,6 +17,8 @@ dot = blas.ddot
 axpy = blas.daxpy
 # Stands for a missing matrix in functions that take one.
 NOTHING: Array = np.zeros((0, 0))
+# As an array, which NumPy need not convert in every round.
+_ZERO: Array = np.zeros(())
 
 
 def add_diagonal(matrix: Array, value: float) -> None:
@@ -40,7 +42,7 @@ def row_dots(first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 
 def take_roots(squares: Array) -> None:
     """Take the square root of each number in place; numbers that rounding has made negative count as 0."""
-    np.maximum(squares, 0.0, out=squares)
+    np.maximum(squares, _ZERO, out=squares)
     np.sqrt(squares, out=squares)
 
 

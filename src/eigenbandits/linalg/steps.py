@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.primitives import (
     add_diagonal,
     add_outer,
@@ -25,8 +23,6 @@ from eigenbandits.linalg.primitives import (
     times_plus,
     whitening,
 )
-
-Array = NDArray[np.float64]
 
 
 def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) -> tuple[int, Array, Array, Array]:
@@ -94,7 +90,7 @@ def projected_bounds(coordinates: Array, root: Array, center: Array, beta: float
 def projected_step(
     action: Array,
     reward: float,
-    reading: Array,
+    basis: Array,
     directions: Array | None,
     offset: Array | None,
     couples: bool,
@@ -104,7 +100,7 @@ def projected_step(
     cross_gram: Array,
 ) -> None:
     """Add a reward in place: with z = Fᵀx and y the rest of x, G += zzᵀ, m += rz, and N += zyᵀ if `couples`."""
-    z = action @ reading
+    z = action @ basis
     add_outer(gram, z, z)
     axpy(z, moment, a=reward)
     if couples:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
 from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
-
-Array = NDArray[np.float64]
 
 # Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
 MIRRORED = 128
@@ -56,6 +55,7 @@ class SymmetricSum(Component):
         *("half", "waiting", "fill", "thin", "scale", "plus"),
         *("blank", "block"),
     )
+    _derived_names: ClassVar[tuple[str, ...]] = ("_single", "compression")
 
     def __init__(self, sign: float = 1.0) -> None:
         self.sign = sign
@@ -77,11 +77,6 @@ class SymmetricSum(Component):
     def dim(self) -> int:
         """The number of rows and columns."""
         return self.waiting.shape[1] if len(self.waiting) else len(self.half)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._single = self.compression = None
 
     def start(self, dim: int, block: int, scale: float = 0.0, first: int = 0) -> None:
         """Set up scale · I in `dim` dimensions, with room for `block` waiting rows, or `first` in the first block."""
@@ -141,7 +136,7 @@ class SymmetricSum(Component):
 
         It still belongs to this sum: a borrower that writes to it calls `changed`, and no borrower keeps it.
         """
-        return NOTHING if self.waiting.shape[0] else self.half.T
+        return NOTHING if len(self.waiting) else self.half.T
 
     def changed(self) -> None:
         """Record that a borrower has written to the matrix."""
@@ -149,7 +144,7 @@ class SymmetricSum(Component):
 
     def add(self, row: Array, weight: float = 1.0) -> None:
         """Add the outer product of one row, times a positive weight."""
-        room = self.waiting.shape[0]
+        room = len(self.waiting)
         if not room:
             add_outer(self.lend(), row, row, self.sign * weight)
             self._single = None
@@ -167,17 +162,18 @@ class SymmetricSum(Component):
 
     def add_rows(self, rows: Array) -> None:
         """Add the outer products of many rows."""
-        count = rows.shape[0]
+        count = len(rows)
         if self.fill + count > len(self.waiting):
             # This may leave less room.
             self.flush()
-        if count > len(self.waiting):
-            self._add_block(rows, self.sign)
-            return
+            if count > len(self.waiting):
+                self._add_block(rows, self.sign)
+                return
         if self.blank:
             self._claim(count)
-        self.waiting[self.fill : self.fill + count] = rows
-        self.fill += count
+        filled = self.fill + count
+        self.waiting[self.fill : filled] = rows
+        self.fill = filled
 
     def adjust(self, rows: Array, weight: float) -> None:
         """Add weight times the sum of the rows' outer products at once, whatever the sign of this sum."""
@@ -224,7 +220,7 @@ class SymmetricSum(Component):
     def times(self, vector: Array) -> Array:
         """Return the matrix times a vector."""
         result: Array
-        if not self.waiting.shape[0]:
+        if not len(self.waiting):
             result = blas.dgemv(1.0, self.half, vector)
             return result
         if self.thin:
@@ -259,7 +255,7 @@ class SymmetricSum(Component):
             waiting = self.waiting[: self.fill]
             dense = self.scale * rows + (rows @ self.plus.T) @ self.plus
             return np.asarray(dense + self.sign * (rows @ waiting.T) @ waiting)
-        if not self.waiting.shape[0]:
+        if not len(self.waiting):
             return np.asarray(rows @ self.half)
         return self.times_columns(rows.T).T
 

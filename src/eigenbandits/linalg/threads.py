@@ -56,12 +56,15 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        before = [(pool, threads) for pool in pools() if (threads := pool.count()) > 1]
-        if not before:
+        for pool in pools():
+            if pool.count() > 1:
+                break
+        else:
             return function(*args, **kwargs)
-        for pool, _ in before:
-            pool.limit(1)
+        before = [(pool, pool.count()) for pool in pools()]
         try:
+            for pool, _ in before:
+                pool.limit(1)
             return function(*args, **kwargs)
         finally:
             for pool, threads in before:

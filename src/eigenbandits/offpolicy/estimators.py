@@ -123,15 +123,15 @@ def estimate(
     """
     one_of(method, "method", ("dr", "ips", "snips", "direct"))
     limit = math.inf if clip is None else number(clip, "clip", above=0.0)
-    reading = _read(log, target, _models(log, method, model))
-    weights = np.minimum(reading.weights, limit)
+    events = _weighed(log, target, _models(log, method, model))
+    weights = np.minimum(events.weights, limit)
     if method == "ips":
         terms = weights * log.earned
     elif method == "snips":
         terms = _self_normalized(weights, log.earned)
     else:
-        correction = 0.0 if method == "direct" else weights * (log.earned - reading.logged)
-        terms = reading.direct + correction
+        correction = 0.0 if method == "direct" else weights * (log.earned - events.logged)
+        terms = events.direct + correction
     squares = float(weights @ weights)
     effective = float(weights.sum()) ** 2 / squares if squares else 0.0
     return Estimate(
@@ -139,14 +139,14 @@ def estimate(
         standard_error=standard_error(terms),
         interval=mean_interval(terms),
         events=len(log),
-        mean_weight=float(reading.weights.mean()),
+        mean_weight=float(events.weights.mean()),
         effective_events=effective,
         method=method,
-        warnings=() if method == "direct" else tuple(_warnings(reading.weights, effective, terms)),
+        warnings=() if method == "direct" else tuple(_warnings(events.weights, effective, terms)),
     )
 
 
-class _Reading(NamedTuple):
+class _Terms(NamedTuple):
     """Of each event: its weight, the target's value by the model, and the model's value of the row chosen."""
 
     weights: Array
@@ -154,16 +154,16 @@ class _Reading(NamedTuple):
     logged: Array
 
 
-def _read(log: Log, target: Target, models: Iterator[RewardModel | None]) -> _Reading:
+def _weighed(log: Log, target: Target, models: Iterator[RewardModel | None]) -> _Terms:
     count = len(log)
-    reading = _Reading(np.empty(count), np.zeros(count), np.zeros(count))
+    events = _Terms(np.empty(count), np.zeros(count), np.zeros(count))
     for event, (wanted, model) in enumerate(zip(target_probabilities(log, target), models, strict=False)):
         row = log.chosen[event]
-        reading.weights[event] = wanted[row] / log.probabilities[event]
+        events.weights[event] = wanted[row] / log.probabilities[event]
         if model is not None:
             predicted = np.asarray(model(log.decision_set(event)), dtype=np.float64)
-            reading.direct[event], reading.logged[event] = wanted @ predicted, predicted[row]
-    return reading
+            events.direct[event], events.logged[event] = wanted @ predicted, predicted[row]
+    return events
 
 
 def _models(log: Log, method: str, model: RewardModel | None) -> Iterator[RewardModel | None]:
@@ -187,7 +187,7 @@ def _self_normalized(weights: Array, rewards: Array) -> Array:
 def _warnings(weights: Array, effective: float, terms: Array) -> Iterator[str]:
     """Yield what makes a weighted estimate doubtful."""
     low, high = mean_interval(weights, _SURE)
-    # Weights that are all alike, and propensities that were rounded, are off by rounding.
+    # Weights that are all equal, and propensities that were rounded, are off by rounding.
     if not low - 1e-6 <= 1.0 <= high + 1e-6:
         mean = float(weights.mean())
         reason = (

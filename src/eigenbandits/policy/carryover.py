@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.base import Belief
+from eigenbandits.inputs import Array
 from eigenbandits.policy.centering import Centering, size_of
 from eigenbandits.policy.replicas import copy_of
 from eigenbandits.policy.scoring import Scoring
@@ -18,7 +19,6 @@ from eigenbandits.translation import HELD_OUT, RowMap, VectorMap, fit_map, fit_v
 if TYPE_CHECKING:
     from eigenbandits.policy import Policy
 
-Array = NDArray[np.float64]
 
 # The fewest pairs that a map can be fitted to and checked on; a good map takes more pairs than there are dimensions.
 FEWEST = 2 * HELD_OUT

@@ -84,11 +84,12 @@ class Layout(Component):
             made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
             vector = action if made else inputs.as_action(action, self.dim, dtype=self.dtype)
             return np.asarray(self.lift_vectors(vector[None])[0])
-        vector = inputs.as_action(action, self.dim, dtype=self.dtype) if len(action) != self.dim else action
-        if self.dim is None:
-            if self.centering.around_mean or self.scoring.prior is not None:
-                raise ValueError("this decision was made by another policy; pass its action vector instead.")
-            self._set_up(vector[None], None)
+        if len(action) != self.dim:
+            vector = inputs.as_action(action, self.dim, dtype=self.dtype)
+            if self.dim is None:
+                if self.centering.around_mean or self.scoring.prior is not None:
+                    raise ValueError("this decision was made by another policy; pass its action vector instead.")
+                self._set_up(vector[None], None)
         length = self.lifted_dim
         if type(row) is np.ndarray and row.shape == (length,) and not row.flags.writeable:
             # Made by choose(), which checked it, and unchanged since.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenbandits import inputs
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 
-Array = NDArray[np.float64]
 Prior = float | ArrayLike | Callable[[Array], ArrayLike]
 
 
@@ -59,10 +59,6 @@ class Scoring(Component):
         self.size = 1.0
         # Whether the scores in a decision set are taken relative to each other.
         self.relative = False
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state; in older files, scores are not relative."""
-        super().restore({"relative": False, **state})
 
     def start(self, scores: Array, size: float, centered: bool = True, offered: bool = False) -> None:
         """Set the units from the first scores, those of one set if `offered`: their standard deviation becomes `size`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -21,50 +22,63 @@ class ModelCosts(Component):
 
     xᵀγ is a ridge regression of the costs, and xᵀη the same regression of ones: what the ridge takes off the one, it
     takes off the other. So the first answers say what a model costs on average, and the later ones how that depends on
-    the prompt; a model without answers is expected to cost nothing, and so is tried. xᵀη is taken as at least ½, for
-    prompts unlike those answered, and as at most 1. λ = tr Σ/n for n answers, the weight of one answer. Models differ
-    in price by factors of hundreds, so that nothing is shared between them, and nothing fades: where a price changes,
-    the costs of the past change with it.
+    the prompt. xᵀη is taken as at least ½, for prompts unlike those answered, and as at most 1. λ = tr Σ/n for n
+    answers, the weight of one answer. Models differ in price by factors of hundreds, so that nothing is shared between
+    them, and nothing fades: where a price changes, the costs of the past change with it.
+
+    A few answers may misrepresent what a model costs: the least that is plausible is one standard error less. With s
+    the standard deviation of n costs of mean m, that is s/√n, so that one unusual answer among others never raises it
+    above what the others cost; and at least m/√(n + 1), as costs vary about as much as their mean. A model without
+    answers is expected to cost its price times what the others cost for theirs, or nothing if it has no price.
 
     Parameters
     ----------
-    count
-        The number of models.
+    prices
+        For each model, what it charges relative to the others; NaN if that is not known.
     size
         Numbers that a prompt is read as.
 
     Examples
     --------
-    >>> costs = ModelCosts(2, 2)
-    >>> costs.learn(np.array([0.5, 1.0]), 1, 0.02)
-    >>> costs.of(np.array([0.5, 1.0])).round(4).tolist()
-    [0.0, 0.02]
+    >>> costs = ModelCosts([1.0, 10.0, math.nan], 2)
+    >>> costs.learn(np.array([0.5, 1.0]), 0, 0.02)
+    >>> expected, least = costs.of(np.array([0.5, 1.0]))
+    >>> expected.round(4).tolist(), least.round(4).tolist()
+    ([0.02, 0.2, 0.0], [0.0059, 0.2, 0.0])
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("grams", "moments", "centers", "answers", "due")
+    _state_names: ClassVar[tuple[str, ...]] = (
+        *("grams", "moments", "squares", "centers", "answers", "due", "shares", "untried"),
+    )
 
-    def __init__(self, count: int, size: int) -> None:
-        self.count, self.size = count, size
-        # For each model Σ x xᵀ, whose last column is Σ x as prompts end with a 1, and Σ c x.
-        self.grams: Array = np.zeros((count, size, size))
-        self.moments: Array = np.zeros((count, size))
+    def __init__(self, prices: list[float], size: int) -> None:
+        self.prices, self.count, self.size = prices, len(prices), size
+        # For each model Σ x xᵀ, Σ c x and Σ c²; the last column of the first is Σ x, and the last number of the second
+        # Σ c, as prompts end with a 1.
+        self.grams: Array = np.zeros((self.count, size, size))
+        self.moments: Array = np.zeros((self.count, size))
+        self.squares = [0.0] * self.count
         # γ of each model, and then η of each.
-        self.centers: Array = np.zeros((size, 2 * count))
-        self.answers = [0] * count
+        self.centers: Array = np.zeros((size, 2 * self.count))
+        self.answers = [0] * self.count
         # The number of answers at which each model's estimate is recomputed.
-        self.due = [1] * count
+        self.due = [1] * self.count
+        # The part of the expected cost that is plausible at least, and what is expected without answers.
+        self.shares, self.untried = [1.0] * self.count, [0.0] * self.count
 
-    def of(self, row: Array) -> Array:
-        """Return what each model is expected to charge for a prompt (size,)."""
+    def of(self, row: Array) -> tuple[Array, Array]:
+        """Return what each model is expected to cost for a prompt (size,), and the least that is plausible."""
         found = blas.dgemv(1.0, self.centers.T, row).tolist()
         # Plain numbers: models are few, and arrays of a few numbers are slow.
-        pairs = zip(found[: self.count], found[self.count :], strict=True)
-        return np.array([max(cost, 0.0) / min(max(one, 0.5), 1.0) for cost, one in pairs])
+        pairs = zip(found[: self.count], found[self.count :], self.untried, strict=True)
+        costs = [max(cost, 0.0) / min(max(one, 0.5), 1.0) + listed for cost, one, listed in pairs]
+        return np.array(costs), np.array([cost * share for cost, share in zip(costs, self.shares, strict=True)])
 
     def learn(self, row: Array, place: int, cost: float) -> None:
         """Add what one answer has cost."""
         linalg.add_outer(self.grams[place], row, row)
         linalg.axpy(row, self.moments[place], a=cost)
+        self.squares[place] += cost * cost
         self._count(place, 1)
 
     def learn_many(self, rows: Array, places: NDArray[np.intp], costs: Array) -> None:
@@ -73,6 +87,7 @@ class ModelCosts(Component):
             known = (places == place) & ~np.isnan(costs)
             self.grams[place] += rows[known].T @ rows[known]
             self.moments[place] += costs[known] @ rows[known]
+            self.squares[place] += float(costs[known] @ costs[known])
             self._count(place, int(known.sum()))
 
     def _count(self, place: int, more: int) -> None:
@@ -84,3 +99,19 @@ class ModelCosts(Component):
             gram.flat[:: self.size + 1] += np.trace(gram) / count
             sums = np.column_stack([self.moments[place], self.grams[place, :, -1]])
             self.centers[:, [place, self.count + place]] = np.linalg.solve(gram, sums)
+            self._judge(place)
+
+    def _judge(self, place: int) -> None:
+        """Recompute the part of a model's cost that is plausible at least, and the costs of models without answers."""
+        count = self.answers[place]
+        mean = float(self.moments[place, -1]) / count
+        error = 1.0 / math.sqrt(count + 1)
+        if count > 1 and mean > 0.0:
+            variance = max(self.squares[place] / count - mean * mean, 0.0) / (count - 1)
+            error = max(error, math.sqrt(variance) / mean)
+        self.shares[place] = max(1.0 - error, 0.0)
+        tried = zip(self.moments[:, -1].tolist(), self.answers, self.prices, strict=True)
+        rates = [total / (many * price) for total, many, price in tried if many and price > 0.0]
+        rate = sum(rates) / len(rates) if rates else 0.0
+        pairs = zip(self.answers, self.prices, strict=True)
+        self.untried = [0.0 if many or math.isnan(price) else rate * price for many, price in pairs]

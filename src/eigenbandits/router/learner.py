@@ -28,10 +28,10 @@ WIDTH = 2.0
 # Half-life of answers: what has not been tried for long is worth trying again. A quarter of it costs up to 0.006 where
 # nothing changes, four times as much 0.013 after a silent change (`eigenbandits router calibrate memory`).
 MEMORY = 1024.0
-# The part of the budget that is held back, and decisions in which the spend returns to it: n requests in a row cost at
-# most (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, which for 2,000 of them or more is at
-# most 0.5 % above the budget.
-RESERVE, HORIZON = 0.01, 15
+# The part of the budget that is held back, so that spending within 0.5 % of the budget is on average in the middle of
+# what is within and not above; and decisions in which the spend returns to it: n requests in a row cost at most
+# (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, and no answer more than 2 · HORIZON.
+RESERVE, HORIZON = 0.0025, 15
 # Prompts that show a new policy where prompts lie: enough for a spectrum of some dozens of directions, after which
 # the basis alone follows the prompts.
 SHOWN = 512
@@ -74,8 +74,8 @@ class Learner:
 
     Parameters
     ----------
-    count
-        Number of models.
+    prices
+        For each model, what it charges relative to the others; NaN if that is not known.
     budget
         What a request may cost on average, or None.
     rank, width, memory, seed
@@ -83,12 +83,12 @@ class Learner:
     """
 
     def __init__(
-        self, count: int, budget: float | None, rank: int, width: float, memory: float | None, seed: int | None
+        self, prices: list[float], budget: float | None, rank: int, width: float, memory: float | None, seed: int | None
     ) -> None:
-        self.count, self.budget = count, budget
+        self.prices, self.count, self.budget = prices, len(prices), budget
         self.width, self.memory, self.seed = width, memory, seed
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
-        self.costs = ModelCosts(count, self.basis.size)
+        self.costs = ModelCosts(prices, self.basis.size)
         self.changes = 0
         # Incremented whenever the policy is rebuilt: what was picked before can only be learned as a vector.
         self.epoch = 0
@@ -120,8 +120,10 @@ class Learner:
         if self.pacer is None:
             index = int(values.argmax())
         else:
-            costs = self.costs.of(row) if allowed is None else self.costs.of(row)[allowed]
-            charges, dearest = self.pacer.charges(values, costs, costs)
+            costs, least = self.costs.of(row)
+            if allowed is not None:
+                costs, least = costs[allowed], least[allowed]
+            charges, dearest = self.pacer.charges(values, costs, least)
             index = int((values - charges).argmax())
             cost = float(costs[index])
             self.pacer.commit(cost, dearest)
@@ -179,8 +181,9 @@ class Learner:
         if self.pacer is not None:
             self.pacer.settle(expected, 0.0)
 
-    def add_model(self, family: int | None, factor: float) -> None:
+    def add_model(self, price: float, family: int | None, factor: float) -> None:
         """Add a model in the last place, with some answers of its family, if it has one, at its own price."""
+        self.prices.append(price)
         self.count += 1
         if family is not None:
             for row in self.answers.of(family)[-INHERITED:].tolist():
@@ -195,6 +198,7 @@ class Learner:
         self.answers.keep(np.flatnonzero(models != place))
         self.answers.models = [model - (model > place) for model in self.answers.models]
         self.detector.select([other for other in range(self.count) if other != place])
+        del self.prices[place]
         self.count -= 1
         self.rebuild()
 
@@ -221,7 +225,7 @@ class Learner:
         self.shown = 0
         self.detector.reset()
         self.answers.trim()
-        self.costs = ModelCosts(self.count, self.basis.size)
+        self.costs = ModelCosts(self.prices, self.basis.size)
         if not len(self.answers):
             return
         rows = self.basis.read(self.answers.vectors.astype(np.float64))
@@ -249,7 +253,7 @@ class Learner:
         state = decode(packed, arrays)
         for name in _COUNTS:
             setattr(self, name, state[name])
-        self.costs = ModelCosts(self.count, 0)
+        self.costs = ModelCosts(self.prices, 0)
         for name in _PARTS:
             getattr(self, name).restore(state[name])
         self.costs.size = self.basis.size

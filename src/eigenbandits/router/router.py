@@ -124,7 +124,7 @@ class Router:
             raise ValueError("budget names two resources; expected one. Give the other a weight.")
         self.rank, self.width, self.memory, self.seed = rank, width, memory, seed
         self._resource, limit = next(iter(self.budget.items()), ("dollars", None))
-        self._learner = Learner(len(self.models), limit, rank, width, memory, seed)
+        self._learner = Learner([self._price(model) for model in self.models], limit, rank, width, memory, seed)
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.RLock()
@@ -277,7 +277,7 @@ class Router:
                 ratio = new.mean_price / (self.models[family].mean_price or math.nan)
                 factor = 1.0 if math.isnan(ratio) else ratio
             self.models.append(new)
-            self._learner.add_model(family, factor)
+            self._learner.add_model(self._price(new), family, factor)
             self.history.add_model(new.name)
 
     def reprice(self, name: str, price: Price, factor: float | None = None) -> None:
@@ -301,6 +301,7 @@ class Router:
             old = self.models[place]
             self.models[place] = replace(old, price=new)
             ratio = self.models[place].mean_price / (old.mean_price or math.nan) if factor is None else factor
+            self._learner.prices[place] = self._price(self.models[place])
             if self._resource == "dollars" and not math.isnan(ratio):
                 self._learner.scale_costs(place, ratio)
 
@@ -377,6 +378,10 @@ class Router:
         if not allowed:
             raise ValueError("exclude names every model; expected at least one that may be chosen.")
         return None if len(allowed) == len(self.models) else allowed
+
+    def _price(self, model: Model) -> float:
+        """Return what a model charges of the budgeted resource relative to others; NaN if that is not known."""
+        return model.mean_price if self._resource == "dollars" else math.nan
 
     def _place(self, name: str) -> int:
         for place, model in enumerate(self.models):

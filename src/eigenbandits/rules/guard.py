@@ -29,7 +29,7 @@ class Guard(Rule):
     ----------
     rule
         The rule to guard.
-    bounds
+    proved
         The confidence set, which its owner updates with rewards.
     alpha
         α in [0, 1].
@@ -45,9 +45,9 @@ class Guard(Rule):
 
     _state_names: ClassVar[tuple[str, ...]] = ("rule", "account", "known", "lead", "kept", "agreed")
 
-    def __init__(self, rule: Rule, bounds: Ambient, alpha: float, value: float | None, shadow: bool) -> None:
+    def __init__(self, rule: Rule, proved: Ambient, alpha: float, value: float | None, shadow: bool) -> None:
         self.rule = rule
-        self.bounds = bounds
+        self.proved = proved
         self.alpha = inputs.share(alpha, "alpha")
         self.value = None if value is None else inputs.size(value, "value", zero=True)
         self.shadow = shadow
@@ -64,7 +64,7 @@ class Guard(Rule):
 
     def start(self, dim: int) -> None:
         """Set up the set and the account for vectors of length `dim`."""
-        self.bounds.start(dim)
+        self.proved.start(dim)
         self.account, self.lead = np.zeros(dim), np.zeros(dim)
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
@@ -109,7 +109,7 @@ class Guard(Rule):
             sums, known = self.account + actions - share * baseline, 0.0
         else:
             sums, known = self.account + actions, self.known - share * self.value
-        return np.asarray(self.bounds.view(sums).lowers() + known >= 0.0)
+        return np.asarray(self.proved.view(sums).lowers() + known >= 0.0)
 
     def _record(self, actions: Array, baseline: int, preferred: int, chosen: int) -> None:
         # New arrays, since `state` does not copy.
@@ -137,13 +137,13 @@ class Guard(Rule):
         for name in ("account", "known", "lead"):
             setattr(self, name, merging.total(used, name))
         self.kept, self.agreed = merging.count(used, "kept"), merging.count(used, "agreed")
-        self.bounds.merge([replica.inside(replica.part.bounds) for replica in used], None)
+        self.proved.merge([replica.inside(replica.part.proved) for replica in used], None)
 
     def reserve(self) -> float:
         """Return the minimum of the account over the set."""
-        return float(self.bounds.view(self.account[None]).lowers()[0]) + self.known
+        return float(self.proved.view(self.account[None]).lowers()[0]) + self.known
 
     def gain(self) -> tuple[float, float]:
         """Return bounds on how much more than the baseline the rule would have earned if followed in every round."""
-        view = self.bounds.view(self.lead[None])
+        view = self.proved.view(self.lead[None])
         return float(view.lowers()[0]), float(view.uppers()[0])

@@ -25,7 +25,7 @@ HORIZON = 10
 LARGE = 2.0
 # Large credit or debt multiplies the price by e to this power.
 STEEPNESS = 2.0
-# A strict budget counts debt up to so many times what is large: e^100 is beyond the ratio of any two slopes.
+# A strict budget counts debt up to this many times what is large: e^100 is beyond the ratio of any two slopes.
 MOST_UNITS = 50.0
 
 
@@ -58,8 +58,8 @@ class Pacer(Component):
         The number of decisions within which spending returns to the budget.
     strict
         Whether credit is kept within ±`horizon` budgets even if steps cost more: an action that costs more than
-        2 · `horizon` budgets is then never chosen, unless it is the cheapest. Otherwise, credit may grow to the cost of
-        the most expensive action, to save up for it, and debt to twice the largest step.
+        2 · `horizon` budgets even at best is then never chosen, unless it is the cheapest. Otherwise, credit may grow
+        to the cost of the most expensive action, to save up for it, and debt to twice the largest step.
 
     References
     ----------
@@ -123,19 +123,22 @@ class Pacer(Component):
         values
             The values, optimistic ones where there are any.
         costs, least
-            What each action is expected to cost, and what it costs at best, which is what is charged.
+            What each action is expected to cost, and what it costs at best, which is what is charged. An action is
+            never bought if that is above the ceiling, and from full savings if only the expected cost is: an estimate
+            that is too high for lack of data must not exclude an action for good.
         """
-        each = costs.tolist()
-        dearest, ceiling = max(each), self.ceiling
-        if dearest > ceiling:
+        each, lowest, ceiling = costs.tolist(), least.tolist(), self.ceiling
+        if max(each) > ceiling:
             # What is never bought must not raise the price of the rest.
-            offered = costs <= max(ceiling, min(each))
+            most = max(ceiling, min(each))
+            each = [min(cost, most) if low <= most else math.inf for cost, low in zip(each, lowest, strict=True)]
+            offered = least <= most
             charges = self.price(values[offered], costs[offered]) * least
         else:
             charges = self.price(values, costs) * least
-        affordable = self.affordable
+        dearest, affordable = max(each), self.affordable
         if dearest > affordable:
-            always = (int(costs.argmin()), int(least.argmin()))
+            always = (each.index(min(each)), lowest.index(min(lowest)))
             priced = (values - charges).tolist()
             more = 4.0 * (max(priced) - min(priced))
             for place, cost in enumerate(each):

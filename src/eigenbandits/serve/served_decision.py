@@ -1,4 +1,4 @@
-"""`ServedDecision`: what callers are told about a decision."""
+"""`ServedDecision`: what callers see of a decision."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from eigenbandits.merging import Replica
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A subspace at one moment: how a lifted action is read in few coordinates, and what that reading leaves out.
+    """A subspace at one moment: the few coordinates of a lifted action, and what they leave out.
 
     With V (d, m) the directions, μ the offset of the mean and κ the intercept's coordinate, an action has the
     coordinates z = (Vᵀ(x − μ), κ) and leaves out (I − VVᵀ)(x − μ). Without centering μ = 0 and κ is absent. `spectrum`
@@ -46,7 +46,7 @@ class Frame:
         return int(self.directions.shape[1]) + (self.intercept > 0)
 
     @cached_property
-    def reading(self) -> Array:
+    def basis(self) -> Array:
         """The (D, q) matrix F with z = Fᵀx̃ for a lifted action x̃."""
         if self.offset is None:
             return self.inside
@@ -173,7 +173,7 @@ class Subspace(Component):
         center
             What was subtracted from them (d,), if anything was.
         """
-        self.seen += actions.shape[0]
+        self.seen += len(actions)
         self.sets += 1
 
     def observe_all(self, vectors: Array, center: Array | None = None) -> None:

@@ -1,11 +1,11 @@
-"""How far batches of vectors stray from their mean: what likeness within and between decision sets costs."""
+"""How far batches of vectors stray from their mean: what similarity within and between decision sets costs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Batches(Component):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("moments", "sums", "squares", "energies", "used", "stood", "kept")
+    _derived_names: ClassVar[tuple[str, ...]] = ("_largest",)
 
     def __init__(self) -> None:
         # Of full size from the start, so that files and memory do not grow.
@@ -62,11 +63,6 @@ class Batches(Component):
         self.stood: Array = np.zeros(KEPT)
         self.kept = 0
         self._largest: Overdispersion | None = None
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._largest = None
 
     def add(self, vectors: Array, scale: float = 1.0) -> None:
         """Record consecutive vectors.

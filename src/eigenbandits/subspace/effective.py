@@ -1,4 +1,4 @@
-"""How many independent vectors those seen are worth to the error of a subspace."""
+"""The effective number of vectors: how many independent ones would give the same error of a subspace."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ class PCA(Subspace):
         *("moment", "total", "added", "refreshed_at", "refreshed_set", "version"),
         *("block", "directions", "spectrum", "residual", "error", "mean", "effective", "centered"),
     )
+    _derived_names: ClassVar[tuple[str, ...]] = ("_frame",)
 
     # Steps of the block power method at one refresh, and the most dimensions in which all eigenvectors are found.
     steps: ClassVar[int] = eigen.STEPS
@@ -165,9 +166,10 @@ class PCA(Subspace):
         if center is not None:
             vectors = vectors - center
         self.centered = self.around_mean or center is not None
-        self.added += len(vectors)
+        count = len(vectors)
+        self.added += count
         if self.around_mean:
-            self.total += (_ONES[: len(vectors)] if len(vectors) <= len(_ONES) else np.ones(len(vectors))) @ vectors
+            self.total += (_ONES[:count] if count <= len(_ONES) else np.ones(count)) @ vectors
         self._count(vectors)
         self.moment.add_rows(vectors)
 
@@ -251,9 +253,10 @@ class PCA(Subspace):
 
     def frame(self) -> Frame:
         """Return the subspace, recomputed if that is due."""
-        growth = 0.0 if self.refresh == "every-round" else self.growth
-        if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
-            self._find()
+        if self.added > self.refreshed_at:
+            growth = 0.0 if self.refresh == "every-round" else self.growth
+            if self.added >= (1.0 + growth) * self.refreshed_at:
+                self._find()
         frame = self.current()
         assert frame is not None
         return frame
@@ -269,11 +272,6 @@ class PCA(Subspace):
     def _rank_found(self) -> int:
         """Return how many directions stand out."""
         return 1 if self.directions is None else int(self.directions.shape[1])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._frame = None
 
     def _find(self, steps: int | None = None) -> None:
         """Find the top eigenvectors of the second moment, or of the covariance where actions are centered."""

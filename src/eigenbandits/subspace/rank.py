@@ -1,4 +1,4 @@
-"""How many directions stand out of a spectrum."""
+"""How many directions of a spectrum stand out from noise."""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ class Streaming(Subspace):
         *Subspace._state_names,
         *("block", "values", "sums", "energy", "used", "fresh", "version", "directions", "spectrum", "shift"),
     )
+    _derived_names: ClassVar[tuple[str, ...]] = ("_frame",)
 
     # A running mean would change what the sums were made of.
     finds_around_mean: ClassVar[bool] = False
@@ -145,11 +146,6 @@ class Streaming(Subspace):
         if self._frame is None and self.directions is not None:
             self._frame = Frame(self.directions, None, self.intercept, self._error(), self.version, self.spectrum)
         return self._frame
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        super().restore(state)
-        self._frame = None
 
     def _step(self) -> None:
         total = self.used + self.fresh

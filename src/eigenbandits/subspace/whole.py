@@ -6,7 +6,7 @@ from eigenbandits.subspace.base import Subspace
 
 
 class Whole(Subspace):
-    """Every direction counts alike; what OFUL assumes.
+    """All directions count equally, as OFUL assumes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Small worlds to play a policy on, and what two policies that did the same have in common."""
+"""Small problems to run a policy on, and comparisons of policies that should have done the same."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from eigenbandits.theory.mixture import (
     omega_mixture,
     penalty_bound,
     prediction_score,
-    reading_square,
+    squared_radius,
 )
 from eigenbandits.theory.radius import (
     beta,
@@ -81,10 +81,10 @@ __all__ = [
     "prediction_score",
     "projection_error",
     "projection_error_main",
-    "reading_square",
     "regret_bound",
     "soful_paper",
     "spend",
+    "squared_radius",
     "t_min",
     "t_r",
     "t_w",

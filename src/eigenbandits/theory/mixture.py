@@ -93,7 +93,7 @@ def penalty_bound(*, theta_bound: float, inside: float, outside: float, projecti
     return theta_bound * theta_bound * (inside + (outside - inside) * leak)
 
 
-def reading_square(*, level: float, residual: float, penalty: float) -> float:
+def squared_radius(*, level: float, residual: float, penalty: float) -> float:
     """Return ``ρ - (‖r‖² - bᵀZ⁻¹b) + s²``, which bounds ``‖θ* - θ̂‖²_Z`` for any one ridge W with Z = Σ + W.
 
     Below 0 no θ fits: the assumption behind this ridge's s² is refuted (or the event of probability δ has happened).
@@ -109,7 +109,7 @@ def reading_square(*, level: float, residual: float, penalty: float) -> float:
 
     Examples
     --------
-    >>> reading_square(level=5.0, residual=4.0, penalty=1.0)
+    >>> squared_radius(level=5.0, residual=4.0, penalty=1.0)
     2.0
     """
     return level - residual + penalty

@@ -1,4 +1,4 @@
-"""Every confidence radius, one function each: how far from its estimate θ* can still lie.
+"""Every confidence radius, one function each: how far from its estimate θ* can still be.
 
 All are scalars in, scalar out, and know nothing of matrices: a belief passes the log-determinant and the
 coupling that it already holds. Theorem and lemma numbers are those of the paper [1]_, with its labels. Besides the

@@ -117,13 +117,13 @@ def regret_bound(
     t = number(rounds, "rounds", least=1.0)
     reach = number(action_bound, "action_bound", least=0.0) * number(theta_bound, "theta_bound", least=0.0)
     start = t_w(structure, arms=arms, dim=dim, rank=rank, delta=delta)
-    settled = t_r(structure, arms=arms, dim=dim, rank=rank, delta=delta, action_bound=action_bound)
+    found = t_r(structure, arms=arms, dim=dim, rank=rank, delta=delta, action_bound=action_bound)
     phi = phi_delta(structure, arms=arms, dim=dim, delta=delta)
     known = {"noise": noise, "theta_bound": theta_bound, "action_bound": action_bound, "ridge": ridge, "delta": delta}
     radius = beta_worst_case(**known, rounds=t, rank=rank, projection_error=phi / math.sqrt(t))
     roots = max(2.0 * math.sqrt(t) - 2.0 * math.sqrt(start + 1.0) + 1.0, 0.0)
-    harmonic = max(2.0 + 2.0 * math.log(t) - 2.0 * math.log(settled + 1.0), 0.0)
-    widths = settled / ridge + harmonic / (structure.lambda_minus + structure.sigma2)
+    harmonic = max(2.0 + 2.0 * math.log(t) - 2.0 * math.log(found + 1.0), 0.0)
+    widths = found / ridge + harmonic / (structure.lambda_minus + structure.sigma2)
     return RegretBound(
         warm_up=2.0 * reach * start,
         projection=2.0 * reach * phi * roots,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.costs import CostEstimate
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Diagnostics, Policy
 from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.base import Choice
 from eigenbandits.rules.paced import Paced
 from eigenbandits.rules.pacer import HORIZON, Pacer
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +27,8 @@ class PricedDecision(Decision):
 
     cost: float = field(default=0.0)
 
-    def __init__(
-        self,
-        index: int,
-        action: Array,
-        round: int,
-        estimate: float,
-        upper: float,
-        propensity: float | None = None,
-        lifted: Array | None = None,
-        forecast: Array | None = None,
-        _model: Callable[[], Array] | None = None,
-        cost: float = 0.0,
-    ) -> None:
-        super().__init__(index, action, round, estimate, upper, propensity, lifted, forecast, _model)
+    def __init__(self, *fields: Any, cost: float = 0.0, **named: Any) -> None:
+        super().__init__(*fields, **named)
         self.__dict__["cost"] = cost
 
 

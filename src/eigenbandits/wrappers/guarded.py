@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.belief.certified.whole_set import WholeSet
+from eigenbandits.inputs import Array
 from eigenbandits.policy import Decision, Diagnostics, Policy
 from eigenbandits.policy.lists import ListDecision, flat
 from eigenbandits.rules.guard import Guard
 
-Array = NDArray[np.float64]
 Baseline = int | Callable[[Array], int] | Policy | ArrayLike
 
 
@@ -66,7 +66,7 @@ class Guarded(Policy):
     1
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = (*Policy._state_names, "bounds", "baseline_policy")
+    _state_names: ClassVar[tuple[str, ...]] = (*Policy._state_names, "proved", "baseline_policy")
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class Guarded(Policy):
         self.value = value
         self.shadow = shadow
         self.baseline, self.baseline_policy = _as_baseline(baseline)
-        self.bounds = WholeSet(noise, theta_bound, delta)
-        self.guard = Guard(policy.rule, self.bounds, alpha, value, shadow)
+        self.proved = WholeSet(noise, theta_bound, delta)
+        self.guard = Guard(policy.rule, self.proved, alpha, value, shadow)
         self._adopt(policy)
         self.rule, self.rng, self.round = self.guard, policy.rng, policy.round
         if self.dim is not None:
@@ -147,9 +147,9 @@ class Guarded(Policy):
 
     def _teach(self, vectors: Array, rewards: ArrayLike) -> None:
         try:
-            self.bounds.learn_many(vectors, np.asarray(rewards, dtype=np.float64))
+            self.proved.learn_many(vectors, np.asarray(rewards, dtype=np.float64))
         except BaseException:
-            self.bounds.recover()
+            self.proved.recover()
             raise
 
     def _expect(self, sets: Sequence[Array], kept: Sequence[NDArray[np.intp] | None]) -> None:

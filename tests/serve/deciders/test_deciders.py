@@ -15,7 +15,7 @@ from eigenbandits.serve import Settings
 from eigenbandits.serve.deciders.decider import Decider
 from eigenbandits.serve.learner.learner import Learner
 from eigenbandits.serve.storage import database_of
-from eigenbandits.serve.storage.lanes import lane_of
+from eigenbandits.serve.storage.lanes import BITS
 from eigenbandits.serve.writer import recovery, verify
 from eigenbandits.serve.writer.event_codec import decode_set
 from eigenbandits.serve.writer.writer import Writer
@@ -251,7 +251,7 @@ def test_a_lane_is_dropped_once_its_process_is_gone_and_all_of_it_was_followed(p
     with served(place, Learner) as learner:
         with served(place, Decider) as a:
             create(a)
-            lane = lane_of(int(decide(a).json()["decision"].split("-")[2]))
+            lane = int(decide(a).json()["decision"].split("-")[2]) >> BITS
             duties = writer(learner)._maintenance
             until(lambda: duties._version.get(1))
             duties._rarely = 0.0

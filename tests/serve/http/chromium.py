@@ -93,7 +93,8 @@ class Browser:
     def open(self, url: str) -> None:
         """Go to an address and wait until the page is there."""
         self.call("Page.navigate", url=url)
-        self.wait_for(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
+        # The reference is three megabytes, which take long on a machine that has other work.
+        self.wait_for(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})", 120.0)
 
     def look(self, width: int, height: int = 900, scheme: str = "light") -> None:
         """Give the window a width, and the reader a liking for light or dark."""

@@ -148,7 +148,7 @@ def test_a_policy_leaves_the_shadow_with_all_that_it_has_learned(tmp_path):
         assert type(live).__name__ == "Guarded"
         assert not live.shadow
         np.testing.assert_array_equal(live.belief.center, trial.belief.center)
-        np.testing.assert_array_equal(live.bounds.center, trial.bounds.center)
+        np.testing.assert_array_equal(live.proved.center, trial.proved.center)
         before = client.diagnostics("live")["kept_to_baseline"]
         for actions in SETS[:5]:
             client.reward("live", client.decide("live", actions), 0.5)
@@ -177,10 +177,10 @@ def test_logged_decisions_of_the_baseline_teach_the_guard(service):
     with Client(str(service.base_url)) as client:
         assert client.import_decisions("p", log_entries(log, "log")) == {"learned": 40}
     rows = SETS[:, 2].astype(np.float64)
-    bounds = service.server.writer.registry.policy("p").policy.bounds
-    ridge = bounds.evidence.ridge if hasattr(bounds.evidence, "ridge") else 1.0
+    proved = service.server.writer.registry.policy("p").policy.proved
+    ridge = proved.evidence.ridge if hasattr(proved.evidence, "ridge") else 1.0
     expected = np.linalg.solve(rows.T @ rows + ridge * np.eye(4), rows.T @ EARNED[:, 2])
-    np.testing.assert_allclose(bounds.center, expected, rtol=1e-6)
+    np.testing.assert_allclose(proved.center, expected, rtol=1e-6)
     assert agrees(service.server.writer.settings) == [True]
 
 

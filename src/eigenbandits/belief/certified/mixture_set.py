@@ -8,34 +8,33 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.base import Belief, Finding
-from eigenbandits.belief.certified.readings import LeastUpper
+from eigenbandits.belief.certified.least_upper import LeastUpper
 from eigenbandits.belief.certified.ridge import Ridge
 from eigenbandits.belief.evidence import Evidence
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory import mixture
 
-Array = NDArray[np.float64]
-# The two readings, in the order in which their ridges and scores are stored.
+# The two ellipsoids, in the order in which their ridges and scores are stored.
 STRUCTURED, AMBIENT = 0, 1
 # λ_out is at most 2¹² λ, even if ε is 0: at that point the outside is practically cut, and more would only cost digits.
 DOUBLINGS = 12
 
 
 class MixtureSet(Belief):
-    """θ* in the set {‖r − Xθ‖² ≤ ρ, ‖θ‖ ≤ S, ‖(I − P̂)θ‖ ≤ εS}, read through two ridges (docs/certified.md).
+    """θ* in the set {‖r − Xθ‖² ≤ ρ, ‖θ‖ ≤ S, ‖(I − P̂)θ‖ ≤ εS}, bounded by two ellipsoids (docs/certified.md).
 
     Two members predict every reward: one with the ridge λ_in P̂ + λ_out (I − P̂) of the latest subspace, one with λI.
     The mixture of their scores gives ρ, which holds in all rounds simultaneously with probability 1 − δ, whatever the
     frames and decision sets were, as long as they were fixed before the reward. On that one event, each ridge has an
-    ellipsoid around its own estimate, and the value of an action is the smallest of its upper bounds. The reading with
-    λI assumes nothing but R and S; that of the subspace also assumes that θ* lies in the true subspace and that ε
+    ellipsoid around its own estimate, and the value of an action is the smallest of its upper bounds. The one with λI
+    assumes nothing but R and S; that of the subspace also assumes that θ* lies in the true subspace and that ε
     bounds the projection error. If its ellipsoid is empty, that assumption is refuted; if its member has predicted
-    worse than the other, it is doubtful. In both cases the reading is left out, which can only widen the set.
+    worse than the other, it is doubtful. In both cases the ellipsoid is left out, which can only widen the set.
 
     The ridges follow from R and S. A prior that spreads S² evenly over d directions calls for λ = dR²/S², one over the
     m directions of the subspace for λ_in = mR²/S². Outside, λ_out costs λ_out ε²S² in the squared radius and saves log
@@ -83,7 +82,7 @@ class MixtureSet(Belief):
         self.scores: Array = np.zeros(2)
         self.version = 0
         self.error = 1.0
-        # The numbers of rewards after which the subspace's reading was refuted, and was left out for any reason.
+        # The numbers of rewards after which the subspace's ellipsoid was refuted, and was left out for any reason.
         self.refutations = 0
         self.doubts = 0
         self.solved_action: Array | None = None
@@ -210,10 +209,10 @@ class MixtureSet(Belief):
         return mixture.mixture_level(scores=self.scores.tolist(), noise=self.noise, delta=self.delta)
 
     def squares(self, error: float | None = None) -> tuple[float, float]:
-        """Return the squared radius of each reading, below 0 if its assumption is refuted, for this ε or another."""
+        """Return the squared radius of each ellipsoid, below 0 if its assumption is refuted, for this ε or another."""
         level, error = self.level(), self.error if error is None else error
         squares = [
-            mixture.reading_square(
+            mixture.squared_radius(
                 level=level,
                 residual=ridge.residual,
                 penalty=mixture.penalty_bound(
@@ -239,7 +238,7 @@ class MixtureSet(Belief):
     def radii(self) -> list[tuple[Ridge, float]]:
         """Return the ridges that decide, each with its radius; that of the subspace is left out if it is doubtful.
 
-        A refuted reading of the whole space refutes R or S themselves, and then nothing is proven. To keep exploring,
+        A refuted ellipsoid of the whole space refutes R or S themselves, and then nothing is proven. To keep exploring,
         the radius is the one that this member would have alone: R² log(det Z/det W) instead of the mixture's.
         """
         squares = self.squares()

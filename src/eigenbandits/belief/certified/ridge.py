@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 
-Array = NDArray[np.float64]
 _ROUNDING = float(np.finfo(float).eps)
 
 

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.belief.base import Belief, Finding, Rows, View
+from eigenbandits.belief.certified.least_upper import LeastUpper
 from eigenbandits.belief.certified.mixture_set import MixtureSet
-from eigenbandits.belief.certified.readings import LeastUpper
 from eigenbandits.belief.spectral.belief import Spectral
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
-
-Array = NDArray[np.float64]
 
 # An action is admitted if its proven regret is at most this many times the width of its own interval. For optimism's
 # own choice the factor is 1, so the proven bound on the cumulative regret grows by this factor.

@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import View
 from eigenbandits.belief.evidence import Evidence
-from eigenbandits.belief.spectral.bounds import Bounds
+from eigenbandits.belief.spectral.censoring import Censoring
 from eigenbandits.belief.spectral.free import Explained, thin_with_free, with_free
 from eigenbandits.belief.spectral.likelihood import Reading, RowsReading, SumsReading
 from eigenbandits.belief.spectral.members import (
@@ -25,17 +24,16 @@ from eigenbandits.belief.spectral.members import (
     sums_estimate,
     thin_covariance,
 )
-from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.prior import FORECAST, LEAST_WEIGHT, SHAPES, LearnedPrior, Member
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
 from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import ALLOWANCE, RepeatedView, SpectralView, forecasts_alone
+from eigenbandits.belief.spectral.view import RepeatedView, SpectralView, forecasts_alone
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 from eigenbandits.theory.marginal import expected_maximum
 from eigenbandits.translation import RowMap
-
-Array = NDArray[np.float64]
 
 # Relative growth in the number of rewards between two fits of the prior; between fits, rank-one updates keep the
 # posterior exact. `eigenbandits calibrate` has a study of this and of the next two numbers.
@@ -64,7 +62,7 @@ class Spectral(Ambient):
     Scaling the actions or the rewards, or adding a constant to all rewards, changes no choice.
 
     If the largest reward has occurred more than once, it is treated as a bound that true values may exceed; likewise
-    for the smallest (`Bounds`).
+    for the smallest (`Censoring`).
 
     Parameters
     ----------
@@ -80,7 +78,7 @@ class Spectral(Ambient):
 
     _state_names: ClassVar[tuple[str, ...]] = (
         *Ambient._state_names,
-        *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "bounds"),
+        *("prior", "sample", "version", "members", "weights", "ratios", "noise", "due", "origin", "censoring"),
         *("fitted", "surprise", "least_growth", "kappa", "ridge", "score", "repeats", "mean"),
     )
 
@@ -106,15 +104,11 @@ class Spectral(Ambient):
         self.least_growth = SOONEST
         # The first reward is subtracted from all rewards before they are summed, so that an offset costs no digits.
         self.origin: float | None = None
-        self.bounds = Bounds()
+        self.censoring = Censoring()
         # With scores, what is learned must also hold for actions that have not been seen before.
         self.repeats = Repeats()
         # The prior's mean (D,), or None for 0.
         self.mean: Array | None = None
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned; files may have been written before there was a least growth."""
-        super().restore({"least_growth": SOONEST} | state)
 
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments; `noise` as given, not as learned."""
@@ -163,7 +157,7 @@ class Spectral(Ambient):
             return
         if forecast is None:
             forecast = forecasts_alone(action[None], self.members)[0]
-        value = self.bounds.uncensored(reward, float(forecast[0]))
+        value = self.censoring.uncensored(reward, float(forecast[0]))
         # If the next choice will recompute the posterior, there is no need to update it here.
         if self.evidence.count < self.due:
             self._follow_reward(action, value)
@@ -173,7 +167,7 @@ class Spectral(Ambient):
         self.evidence.add(action, value - self.origin)
         self.sample.add(action, value - self.origin)
         self.prior.add(forecast, value, self.origin)
-        if self.bounds.note(reward):
+        if self.censoring.note(reward):
             # Equal rewards have no scale, so the noise was a guess until now.
             self.due = 0
         self._fade_all()
@@ -195,12 +189,13 @@ class Spectral(Ambient):
         """
         expected = linalg.dot(action, self.center)
         gain, _ = self._update(action, reward)
-        if not self.surprised and self.bounds.differ:
+        if not self.surprised and self.censoring.differ:
             square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
             self.surprise = max(self.surprise + 0.25 * square - 0.5 * math.log(2.0), 0.0)
-        count = self.evidence.count + 1
-        if self.surprised and count >= (1.0 + self.least_growth) * self.fitted:
-            self.due = min(self.due, count)
+        if self.surprised:
+            count = self.evidence.count + 1
+            if count >= (1.0 + self.least_growth) * self.fitted:
+                self.due = min(self.due, count)
 
     @property
     def surprised(self) -> bool:
@@ -233,25 +228,25 @@ class Spectral(Ambient):
         made = forecasts_alone(actions, self.members)
         values = rewards
         if forecasts is None or not any(forecast is not None for forecast in forecasts):
-            self.bounds.note_many(rewards)
+            self.censoring.note_many(rewards)
         else:
             values = rewards.copy()
             for place, (reward, forecast) in enumerate(zip(rewards.tolist(), forecasts, strict=True)):
                 if forecast is not None:
                     made[place] = forecast
-                    values[place] = self.bounds.uncensored(reward, float(forecast[0]))
-                self.bounds.note(reward)
+                    values[place] = self.censoring.uncensored(reward, float(forecast[0]))
+                self.censoring.note(reward)
         self.evidence.add_many(actions, values - self.origin)
         self.sample.add_many(actions, values - self.origin)
         self.prior.add_many(made, values, self.origin)
 
     def uncensored(self, reward: float, expected: float) -> float:
         """Return the reward, or the expected value if the reward is at a bound and the expected value is beyond it."""
-        return self.bounds.uncensored(reward, expected)
+        return self.censoring.uncensored(reward, expected)
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the shape that this family of priors makes."""
-        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == (2 * len(SHAPES) + 1,))
+        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == FORECAST)
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
@@ -271,7 +266,7 @@ class Spectral(Ambient):
         self.evidence.merge([replica.inside(replica.part.evidence) for replica in replicas], raised, intercept)
         self.sample.merge([replica.inside(replica.part.sample) for replica in replicas], raised)
         self.prior.merge([replica.inside(replica.part.prior) for replica in replicas], origins, ours)
-        self.bounds.merge([replica.inside(replica.part.bounds) for replica in replicas])
+        self.censoring.merge([replica.inside(replica.part.censoring) for replica in replicas])
         self.repeats.merge([replica.inside(replica.part.repeats) for replica in replicas])
         self.mean = next((replica.part.mean for replica in replicas if replica.part.mean is not None), None)
         self.factor, self.version, self.surprise = None, -1, 0.0
@@ -434,8 +429,7 @@ class Spectral(Ambient):
 
     def linear(self, lifted: Array) -> SpectralView:
         """Return the view of the linear model."""
-        allowance = ALLOWANCE * self.noise if self.score else math.inf
-        return SpectralView(self, lifted, self.omega_of(len(lifted)), self.root(), allowance)
+        return SpectralView(self, lifted, self.omega_of(len(lifted)))
 
     def diagnostics(self, frame: Frame | None) -> dict[str, Any]:
         """Return the noise, a description of the prior, its widths, and the number of rewards learned."""

@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 # The prior on the score's slope counts as this many rewards, as the prior on the noise does (`prior.WEIGHT`). It is
 # centered at one standard deviation of the rewards per standard deviation of the scores: a score is taken to be right

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
+
 # A float, or an array of them.
 Number = Any
 
@@ -37,8 +38,8 @@ class Spread:
 LEAST_SHARE, LEAST_VARIANCE = 1e-6, float(np.finfo(float).eps)
 
 
-def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread:
-    """Return the variances that follow a power of the spectrum, H = min(C/ℓ_m, 1)^p up to a factor.
+def spreads(spectrum: Array, tracked: int, powers: Sequence[float], ranks: Sequence[int]) -> list[Spread]:
+    """Return variances that follow powers of the spectrum, H = min(C/ℓ_m, 1)^p up to a factor, for each p and m.
 
     With m = 1 this is (C/ℓ₁)^p. With m the rank, all directions that stand out from the noise have the same variance,
     however strong they are. A large p then leaves little for the others: the paper's cut, except for what enough
@@ -50,24 +51,24 @@ def spread(spectrum: Array, tracked: int, power: float, rank: int = 1) -> Spread
         All d eigenvalues of C, in descending order; those after the first `tracked` are given as their mean.
     tracked
         How many of them have an eigenvector.
-    power
-        p.
-    rank
-        m.
+    powers, ranks
+        Each p, and its m.
 
     Examples
     --------
-    >>> variances = spread(np.array([4.0, 1.0]), 2, 1.0)
+    >>> variances = spreads(np.array([4.0, 1.0]), 2, [1.0], [1])[0]
     >>> (variances.roots**2 * [4.0, 1.0]).sum().round(12), variances.roots[0] ** 2 / variances.roots[1] ** 2
     (np.float64(1.0), np.float64(4.0))
     """
-    reference = float(spectrum[rank - 1])
-    if reference <= 0.0:
-        return Spread(np.ones(tracked), 1.0)
-    variances = np.maximum(np.clip(spectrum / reference, LEAST_SHARE, 1.0) ** power, LEAST_VARIANCE)
-    variances /= float(variances @ spectrum)
+    if spectrum[0] <= 0.0:
+        return [Spread(np.ones(tracked), 1.0) for _ in powers]
+    references = spectrum[np.subtract(ranks, 1), None]
+    variances = np.minimum(np.maximum(spectrum / references, LEAST_SHARE), 1.0) ** np.array(powers)[:, None]
+    np.maximum(variances, LEAST_VARIANCE, out=variances)
+    variances /= (variances @ spectrum)[:, None]
     roots = np.sqrt(variances)
-    return Spread(roots[:tracked], float(roots[min(tracked, len(roots) - 1) :].mean()))
+    rest = roots[:, min(tracked, len(spectrum) - 1) :].mean(axis=1)
+    return [Spread(*each) for each in zip(roots[:, :tracked], rest.tolist(), strict=True)]
 
 
 class Reading(Protocol):
@@ -145,19 +146,19 @@ class RowsReading:
         return white
 
 
-def factor(kernel: Array, ratio: float) -> tuple[Array, float]:
-    """Return the lower Cholesky factor of I + ρA, and its log determinant."""
+def factor(kernel: Array, ratio: float) -> Array:
+    """Return the lower Cholesky factor of I + ρA."""
     matrix = kernel * ratio
     matrix.flat[:: len(matrix) + 1] += 1.0
     # The matrix is symmetric, so NumPy's C order is the Fortran order of the same matrix.
+    lower: Array
     lower, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         # The factorization failed because of rounding: no eigenvalue of I + ρA is below 1.
         values, vectors = np.linalg.eigh(0.5 * ratio * (kernel + kernel.T))
         values = np.maximum(values, 0.0) + 1.0
         lower, _ = lapack.dpotrf((vectors * values) @ vectors.T, lower=1, clean=0)
-    diagonal = lower.diagonal()
-    return lower, 2.0 * float(np.log(diagonal).sum())
+    return lower
 
 
 def whitened(lower: Array, vector: Array) -> Array:

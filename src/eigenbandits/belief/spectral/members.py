@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from eigenbandits import linalg
 from eigenbandits.belief.spectral.prior import Member
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 def sums_estimate(member: Member) -> Array:
@@ -56,15 +54,18 @@ def rows_estimate(member: Member, rows: Array, basis: Array | None = None) -> Ar
 
 
 def full_covariance(member: Member, gram: Array, moment: Array, basis: Array) -> tuple[Array, Array]:
-    """Return (Σ + (ρH)⁻¹)⁻¹, the posterior covariance over σ², and the posterior mean, from the sums."""
-    outside = 1.0 / (member.ratio * member.prior.rest**2)
-    precision = np.asfortranarray(gram)
-    precision += (basis * (1.0 / (member.ratio * member.prior.roots**2) - outside)) @ basis.T
-    precision.flat[:: len(gram) + 1] += outside
-    least = 1.0 / (member.ratio * float(member.prior.roots.max()) ** 2)
-    covariance, estimate, _ = linalg.inverse(precision, least, moment)
+    """Return (Σ + (ρH)⁻¹)⁻¹, the posterior covariance over σ², and the posterior mean, from the sums.
+
+    As R(I + RΣR)⁻¹R with R² = ρH: the variances of a steep shape differ by as many digits as there are, so that a sum
+    with (ρH)⁻¹ would keep none of Σ.
+    """
+    inner = _between_roots(member, gram, basis)
+    inner.flat[:: len(gram) + 1] += 1.0
+    inverse, solved, _ = linalg.inverse(inner, 1.0, _times_root(member, moment, basis))
+    linalg.mirror(inverse)
+    covariance = _between_roots(member, inverse, basis)
     linalg.mirror(covariance)
-    return covariance, estimate
+    return covariance, _times_root(member, solved, basis)
 
 
 def thin_covariance(member: Member, rows: Array, basis: Array) -> tuple[float, Array, Array]:
@@ -83,6 +84,24 @@ def _solved(member: Member) -> Array:
     """Return L⁻ᵀL⁻¹v."""
     solved: Array = lapack.dtrtrs(member.lower, member.white, lower=1, trans=1)[0]
     return solved
+
+
+def _times_root(member: Member, vector: Array, basis: Array) -> Array:
+    """Return R times a vector, with R² = ρH."""
+    prior = member.prior
+    return math.sqrt(member.ratio) * (prior.rest * vector + basis @ ((prior.roots - prior.rest) * (vector @ basis)))
+
+
+def _between_roots(member: Member, matrix: Array, basis: Array) -> Array:
+    """Return the lower half of RMR for a symmetric M, in Fortran order, with R² = ρH."""
+    prior = member.prior
+    # R = √ρ(cI + VEVᵀ), so RMR/ρ = c²M + WVᵀ + VWᵀ with W = cMVE + ½VEVᵀMVE.
+    weighted = basis * (prior.roots - prior.rest)
+    product = matrix @ weighted
+    side = prior.rest * product + 0.5 * weighted @ (basis.T @ product)
+    half = np.asfortranarray(member.ratio * prior.rest**2 * matrix)
+    result: Array = blas.dsyr2k(member.ratio, side.T, basis.T, beta=1.0, c=half, trans=1, lower=1, overwrite_c=1)
+    return result
 
 
 def _times_prior(member: Member, vectors: Array, basis: Array) -> Array:

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
-from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spread, whitened
+from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spreads, whitened
 from eigenbandits.belief.spectral.ratios import evidence
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.theory.marginal import left_out, noise_variance, regret_evidence
-
-Array = NDArray[np.float64]
+from eigenbandits.theory.marginal import excess_kurtosis, left_out, noise_variance, regret_evidence
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,8 @@ class Shape:
 # From a shape that ignores the spectrum, doubling the power, to one almost confined to the first direction; and the
 # paper's shape, in which all directions that stand out have the same variance and the others almost none.
 SHAPES = (*(Shape(f"{power:g}", power) for power in (0.0, 1.0, 2.0, 4.0, 8.0)), Shape("cut", 16.0, cut=True))
+# The shape of a forecast: the estimate, each member's M, then each member's a.
+FORECAST = (2 * len(SHAPES) + 1,)
 # The prior on the noise is worth 2 · WEIGHT rewards.
 WEIGHT = 2.0
 # A member below this weight is left out of the posterior; the weights are not accurate to one part in a thousand.
@@ -90,7 +90,7 @@ class LearnedPrior(Component):
     reading holds. Both are probabilities of the same rewards; a member's evidence is their sum.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts")
+    _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts", "errors")
 
     def __init__(self) -> None:
         count = len(SHAPES)
@@ -100,6 +100,8 @@ class LearnedPrior(Component):
         self.waiting: Array = np.zeros((WAITING, 2 * count + 2))
         self.fill = 0
         self.forecasts = 0.0
+        # n, Σe² and Σe⁴ of the policy's own forecasts.
+        self.errors: Array = np.zeros(3)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""
@@ -151,6 +153,8 @@ class LearnedPrior(Component):
         self.sums += np.einsum("itk,jtk->kij", columns, columns)
         self.totals += columns.sum(axis=1).T
         self.forecasts += len(rows)
+        squares = (rows[:, -1] - rows[:, 0]) ** 2
+        self.errors += np.array([len(rows), squares.sum(), squares @ squares])
 
     def merge(self, replicas: Sequence[Replica[LearnedPrior]], origins: Sequence[float], origin: float) -> None:
         """Add up forecasts and rewards; the replicas subtracted `origins` from both, and this prior `origin`."""
@@ -162,6 +166,7 @@ class LearnedPrior(Component):
             part._add_level(theirs - origin)
             counted.append(replica.inside(part))
         self.totals, self.sums = (merging.total(counted, name) for name in ("totals", "sums"))
+        self.errors = merging.total(counted, "errors")
         self.forecasts, self.fill = float(merging.total(counted, "forecasts")), 0
 
     def _add_level(self, level: float) -> None:
@@ -177,6 +182,7 @@ class LearnedPrior(Component):
         self.sums *= factor
         self.totals *= factor
         self.forecasts *= factor
+        self.errors *= factor
 
     def moments(self, origin: float = 0.0) -> Array:
         """Return (k, 4, 4) sums of products of (M, a, g, r) about their means; see `marginal.regret_residuals`."""
@@ -210,13 +216,16 @@ class LearnedPrior(Component):
             The constant that was subtracted from the rewards of the reading.
         """
         known: dict[str, Any] = {"unit": unit, "weight": WEIGHT, "noise": noise}
-        priors = [spread(spectrum, tracked, shape.power, rank if shape.cut else 1) for shape in SHAPES]
+        powers, ranks = [shape.power for shape in SHAPES], [rank if shape.cut else 1 for shape in SHAPES]
+        priors = spreads(spectrum, tracked, powers, ranks)
         kernels = [reading.kernel(prior) for prior in priors]
-        as_values, ratios = evidence(reading, kernels, known)
+        self._flush(origin)
+        count, squares, fourths = self.errors.tolist()
+        as_values, ratios = evidence(reading, kernels, excess_kurtosis(squares, fourths, count), known)
         as_regrets = self._as_regrets(origin, reading.count, float(as_values.max()), known)
         fits = []
         for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
-            lower, _ = factor(kernel, ratio)
+            lower = factor(kernel, ratio)
             white = whitened(lower, vector)
             residual = float(reading.residual(float(white @ white), ratio))
             fits.append((prior, ratio, noise_variance(residual, reading.count, **known), lower, white))

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from eigenbandits.belief.spectral.likelihood import Reading
-from eigenbandits.theory.marginal import residual_evidence
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
+from eigenbandits.theory.marginal import residual_evidence, tempered
 
 # Signal to noise: the variance of the values of the actions offered, in units of the noise variance. Half a decade is
 # finer than rewards can resolve; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing
@@ -23,22 +21,35 @@ _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 
 
-def evidence(reading: Reading, kernels: Sequence[tuple[Array, Array]], known: dict[str, Any]) -> tuple[Array, Array]:
+def evidence(
+    reading: Reading, kernels: Sequence[tuple[Array, Array]], kurtosis: float, known: dict[str, Any]
+) -> tuple[Array, Array]:
     """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
+
+    The ratios are weighted by tempered gains, so that a failure that nobody expected does not make a flexible shape
+    follow every reward. The evidences are not tempered: most of what a good shape gains is signal, which varies no
+    more with heavy tails.
 
     Parameters
     ----------
     reading, kernels
         The rewards, and for each shape the reading's A and v.
+    kurtosis
+        The excess kurtosis of the errors (`tempered`).
     known
         Keyword arguments of `residual_evidence` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
-    logs = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets + _LOG_PRIOR
-    highest = logs.max(axis=1)
-    weights = np.exp(logs - highest[:, None])
-    totals = weights.sum(axis=1)
-    return highest + np.log(totals), np.exp((weights @ _LOG_RATIOS) / totals)
+    nothing = residual_evidence(np.asarray(reading.squares), reading.count, **known)
+    gains = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
+    as_normal = gains + _LOG_PRIOR
+    totals = as_normal.max(axis=1)
+    totals += np.log(np.exp(as_normal - totals[:, None]).sum(axis=1))
+    # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
+    freedom = np.gradient(log_dets, _LOG_RATIOS, axis=1)
+    logs = tempered(gains, freedom, reading.count, kurtosis) + _LOG_PRIOR
+    weights = np.exp(logs - logs.max(axis=1)[:, None])
+    return nothing + totals, np.exp((weights @ _LOG_RATIOS) / weights.sum(axis=1))
 
 
 def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
@@ -54,9 +65,10 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
     ([0.0, 2.0, 1.0], [3.0, 0.0])
     """
     size = len(vector) + 1
-    bordered = np.zeros((size, size), order="F")
-    bordered[1:, 0] = vector
-    bordered[1:, 1:] = kernel
+    # Only the lower half is read. The kernel is symmetric; transposed, it has the same memory order.
+    bordered = np.empty((size, size), order="F")
+    bordered[0, 0], bordered[1:, 0] = 0.0, vector
+    bordered[1:, 1:] = kernel.T
     # A block of 32 columns at a time.
     _, diagonal, off_diagonal, _, _ = lapack.dsytrd(bordered, lower=1, lwork=32 * size, overwrite_a=1)
     return diagonal, off_diagonal
@@ -65,17 +77,25 @@ def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
 def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return log det(I + ρA) and vᵀ(I + ρA)⁻¹v, both (k, ratios), for several A and v in tridiagonal form.
 
-    Elimination from the last coordinate up, D_i = 1 + ρT_ii − ρ²T²_{i,i+1}/D_{i+1}, for all of them at once: the
-    determinant is ΠD_i, and the inverse's first entry is 1/D_1. Since A is positive semidefinite, only rounding can
+    By cyclic reduction, for all of them at once: eliminating every second coordinate, with pivots D and the
+    off-diagonal entries e and e′ on its two sides, leaves a tridiagonal matrix of half the size, with e²/D and
+    e′²/D subtracted from the diagonal and off-diagonal entries ee′/D. The determinant is the product of all pivots,
+    and the inverse's first entry is one over the last pivot. Since A is positive semidefinite, only rounding can
     make a pivot less than 1.
     """
     # From here on, arrays are (n, k, ratios).
     diagonal = 1.0 + np.array([one for one, _ in tridiagonals]).T[1:, :, None] * RATIOS
     squares = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
-    pulls = squares[1:] * RATIOS**2
-    for place in range(len(pulls) - 1, -1, -1):
-        pivot, pull = diagonal[place], pulls[place]
-        pull /= diagonal[place + 1]
-        pivot -= pull
-        np.maximum(pivot, 1.0, out=pivot)
-    return np.log(diagonal).sum(axis=0), squares[0] / diagonal[0]
+    border, squares = squares[0], squares[1:] * RATIOS**2
+    log_dets = np.zeros(diagonal.shape[1:])
+    while len(diagonal) > 1:
+        eliminated = diagonal[1::2]
+        log_dets += np.log(eliminated).sum(axis=0)
+        before = squares[::2] / eliminated
+        after = squares[1::2] / eliminated[: len(squares) // 2]
+        diagonal = diagonal[::2]
+        diagonal[: len(before)] -= before
+        diagonal[1:] -= after
+        np.maximum(diagonal, 1.0, out=diagonal)
+        squares = before[: len(after)] * after
+    return log_dets + np.log(diagonal[0]), border / diagonal[0]

@@ -1,4 +1,4 @@
-"""Rewards and actions as a prior on θ sees them: less what the intercept, the score and the prior's mean explain."""
+"""Rewards and actions without what the intercept, the score and the prior's mean explain: what a prior on θ sees."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.free import Explained, explained, explained_rows
 from eigenbandits.belief.spectral.sample import Sample
-
-Array = NDArray[np.float64]
+from eigenbandits.inputs import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from eigenbandits import merging
 from eigenbandits.belief.spectral import prior
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-
-Array = NDArray[np.float64]
 
 # How many actions are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions. Actions that will recur
 # should be among them (`eigenbandits calibrate room`).

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import merging
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.translation import RowMap
-
-Array = NDArray[np.float64]
 
 
 class Sample(Component):

@@ -7,17 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
-from eigenbandits.belief.boundary import Root
+from eigenbandits.inputs import Array
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
 
-Array = NDArray[np.float64]
 
 # With scores, the most that exploration may cost per choice on average, in standard deviations of the noise: at most
 # half a percentage point if rewards are 0 or 1 (`eigenbandits calibrate allowance`).
@@ -50,10 +48,12 @@ class SpectralView(AmbientView):
     independent = True
     belief: Spectral
 
-    def __init__(self, belief: Spectral, lifted: Array, omega: float, root: Root, allowance: float) -> None:
-        super().__init__(belief, lifted, omega, root)
-        self.allowance = allowance
-        self._values: Array | None = None
+    _values: Array | None = None
+
+    @property
+    def allowance(self) -> float:  # type: ignore[override]
+        """The most that exploration may cost per choice, on average; without scores, there is no limit."""
+        return ALLOWANCE * self.belief.noise if self.belief.score else math.inf
 
     def values(self) -> Array:
         """Return the value (K, k) of each action according to each member."""
@@ -67,10 +67,6 @@ class SpectralView(AmbientView):
         finding.forecast = forecast(self.estimate(index), self.values(), index)
         return finding
 
-    def best(self) -> tuple[int, float]:
-        """Return the action with the highest optimistic value."""
-        return View.best(self) if self._products is not None else super().best()
-
     def prefetch(self, sizes: list[int]) -> None:
         """Compute at once what the parts will need, except for the bounds: each part has its own radius."""
         self._compute_products()
@@ -79,7 +75,8 @@ class SpectralView(AmbientView):
     def part(self, rows: slice | Rows) -> SpectralView:
         """Return the view of a subset of the actions."""
         lifted = self.lifted[rows]
-        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)), self._root, self.allowance)
+        part = SpectralView(self.belief, lifted, self.belief.omega_of(len(lifted)))
+        part._root = self._draws()
         part._products = None if self._products is None else self._products[rows]
         part._values = None if self._values is None else self._values[rows]
         part._estimates = None if self._estimates is None else self._estimates[rows]

@@ -1,4 +1,4 @@
-"""What is known of a public dataset: where it is fetched from, its size, and its checksums."""
+"""A public dataset: where it is fetched from, its size, and its checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of this library that have moved or been renamed, so that results of before are read and not run again."""
+"""Former names of classes that have moved or been renamed, so that existing results are read instead of run again."""
 
 from __future__ import annotations
 

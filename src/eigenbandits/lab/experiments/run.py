@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.environments.base import Environment, Instance
-from eigenbandits.environments.replay import LoggedRound
+from eigenbandits.environments import Environment, Instance, LoggedRound
 from eigenbandits.inputs import Array, whole
 from eigenbandits.policy import Diagnostics
 

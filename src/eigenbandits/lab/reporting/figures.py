@@ -12,7 +12,7 @@ import numpy as np
 from eigenbandits.files import write_whole
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.plots import Axis, Line, Mark, Panel, Plot, Points, band_line
 from eigenbandits.lab.reporting.renderer import to_bytes
 from eigenbandits.lab.reporting.statistics import band, mean_interval

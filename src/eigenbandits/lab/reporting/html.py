@@ -19,7 +19,7 @@ from eigenbandits.extras import need
 from eigenbandits.files import write_whole
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.experiments.specs import find_class
 from eigenbandits.lab.reporting.figures import FIGURES, plots
 from eigenbandits.lab.reporting.plots import Plot

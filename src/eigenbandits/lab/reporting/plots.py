@@ -111,7 +111,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A whole figure as data: panels row by row, each of so many inches, below a caption that says what is shown.
+    """A whole figure as data: panels row by row, each with its size in inches, and a caption that says what is shown.
 
     `names` are all that have a style, in order, so that a name looks the same in every figure that has the same ones;
     `legend` has those in the legend below the panels.

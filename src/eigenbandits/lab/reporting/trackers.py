@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eigenbandits.extras import need
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.tables import write_csv
 
 _CURVES = ("regret", "reward", "accuracy", "rank", "projection_error")

@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike
 from eigenbandits.algorithms import EigenTS, EigenUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.inputs import one_of, whole
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.policy import Decision, Policy, files
 
@@ -22,7 +19,7 @@ RULES: dict[str, type[Policy]] = {"EigenUCB": EigenUCB, "EigenTS": EigenTS}
 
 
 class DelayedPolicy:
-    """A learner that takes in every round, and a decider whose copy of it is as old as the last publication.
+    """A learner that learns from every round, and a decider whose copy of it is as old as the last publication.
 
     `every` is the number of rounds between two publications; 0 chooses by the newest belief, as the single-process
     service does. The first belief is published after the first round, as in the service.

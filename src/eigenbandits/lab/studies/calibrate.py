@@ -16,14 +16,13 @@ from eigenbandits.algorithms import EigenUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.features import Bilinear
 from eigenbandits.lab.errors import unknown
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.lab.studies import drift, estimates
 from eigenbandits.lab.studies.robustness import clicks
+from eigenbandits.rules import Pacer
 from eigenbandits.rules import pacer as pacing
-from eigenbandits.rules.pacer import Pacer, steps
+from eigenbandits.rules.pacer import steps
 from eigenbandits.translation import Encoder
 
 Measure = Callable[[range], Mapping[str, float]]
@@ -223,7 +222,7 @@ CONSTANTS = {
     "cloned": Constant(_MEMORIES, "CLONED", (0.01, 0.1, 1.0), drifting),
     "drop": Constant(_MEMORIES, "DROP", (0.25, 0.5, 1.0), drifting),
     "farthest": Constant(_MEMORIES, "FARTHEST", (2.0, 3.0, 100.0), drifting),
-    "allowance": Constant(_SPECTRAL, "ALLOWANCE", (0.0, 0.005, 0.01, 0.02, 0.05), scored),
+    "allowance": Constant("eigenbandits.belief.spectral.view", "ALLOWANCE", (0.0, 0.005, 0.01, 0.02, 0.05), scored),
     "patience": Constant("eigenbandits.rules.optimism", "PATIENCE", (0.0, 100.0, 400.0), scored),
     "slope": Constant("eigenbandits.belief.spectral.free", "SCORE_WEIGHT", (1.0, 4.0, 16.0), scored),
     "room": Constant(_REPEATS, "ROOM", (64, 256, 1024, 8192), scored),

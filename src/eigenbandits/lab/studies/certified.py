@@ -13,10 +13,7 @@ from eigenbandits.algorithms import EigenUCB
 from eigenbandits.belief import Screened
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, probability
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.coverage import departures, verdict
 from eigenbandits.lab.studies.wrapped import WrappedInstance

@@ -11,9 +11,7 @@ import numpy as np
 
 from eigenbandits.environments import Digits, LowRank, Round
 from eigenbandits.lab.errors import unknown
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned, bootstrap_band, percent, standard_error
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 

@@ -16,10 +16,7 @@ from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
 from eigenbandits.inputs import Array, one_of, probability
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.subspace import PCA, Frame

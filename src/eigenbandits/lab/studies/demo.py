@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments import Experiment, Record
 from eigenbandits.lab.studies.compare import RIDGE_OFUL, MeasuredDigits, MeasuredLowRank
 
 ROUNDS = 2000

@@ -12,9 +12,7 @@ import numpy as np
 from eigenbandits.algorithms import EigenUCB
 from eigenbandits.environments import ClassificationInstance, LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, whole
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import ShippedTable
 from eigenbandits.lab.studies.robustness.criteria import Criterion

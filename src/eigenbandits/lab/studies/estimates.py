@@ -9,10 +9,7 @@ import numpy as np
 
 from eigenbandits.environments import Instance
 from eigenbandits.inputs import Array
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.streams import DependentSets
 from eigenbandits.policy.centering import Centering

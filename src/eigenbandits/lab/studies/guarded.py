@@ -11,10 +11,7 @@ import numpy as np
 from eigenbandits.algorithms import EigenUCB, Oracle
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, one_of, probability, share
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.wrapped import WrappedInstance
 from eigenbandits.policy import Decision, Policy
@@ -28,10 +25,10 @@ INTERCEPT, SPREAD = 0.5, 0.3
 # The bound on ‖θ*‖ that the guard is given; the truth is 0.58.
 BOUND = 1.0
 # From this round on regret is compared.
-SETTLED = 1000
+LATE = 1000
 LEGEND = f"""\
 broken: runs in any round of which the expected reward so far was below a share 1 − α of the baseline's.
-kept: rounds in which the guard kept to the baseline against the policy. late: regret after round {SETTLED:,}.
+kept: rounds in which the guard kept to the baseline against the policy. late: regret after round {LATE:,}.
 plain: EigenUCB with a baseline that takes the median action. best: the baseline takes the best one. poisoned: the
 policy has learned {POISON} rewards of the opposite sign before. contrary: the policy always wants the worst action.
 adversary: half of each action is the current error of the guard's estimate. no guard: as plain, without a guard."""
@@ -106,7 +103,7 @@ class GuardMonitor:
         self.account += float(values[decision.index] - (1.0 - self.alpha) * values[self.baseline(actions)])
         self.lowest = min(self.lowest, self.account)
         self.rounds += 1
-        if self.rounds > SETTLED:
+        if self.rounds > LATE:
             self.late += float(values.max() - values[decision.index])
         return decision
 
@@ -114,7 +111,7 @@ class GuardMonitor:
         """Learn, and let the adversary know."""
         self.policy.learn(decision, reward)
         if self.start == "adversary" and isinstance(self.policy, Guarded):
-            self.instance.estimate = self.policy.bounds.center
+            self.instance.estimate = self.policy.proved.center
 
     def diagnostics(self) -> dict[str, float]:
         """Return the lowest balance of the account, the late regret, and how often the guard kept to the baseline."""
@@ -131,8 +128,8 @@ def experiment(
     first_seed: int = 1000,
 ) -> Experiment:
     """Return the experiment whose results `summarize` reads: every start on every seed."""
-    if rounds <= SETTLED:
-        raise ValueError(f"rounds is {rounds}; expected more than {SETTLED}, after which regret is compared.")
+    if rounds <= LATE:
+        raise ValueError(f"rounds is {rounds}; expected more than {LATE}, after which regret is compared.")
     GuardMonitor("plain", alpha, delta)  # refuses a bad α or δ
     return Experiment(
         name="guarded",

@@ -22,10 +22,7 @@ from eigenbandits.algorithms import (
 )
 from eigenbandits.environments import LowRank, LowRankInstance
 from eigenbandits.inputs import Array, one_of, share
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.offpolicy import Log, estimate
 from eigenbandits.policy import Decision, Policy

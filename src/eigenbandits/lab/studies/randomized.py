@@ -10,10 +10,7 @@ import numpy as np
 from eigenbandits.algorithms import OFUL, PSLB, EigenUCB, LinUCB
 from eigenbandits.environments import LowRank
 from eigenbandits.inputs import Array, one_of
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.policy import Decision, Policy
 from eigenbandits.rules import RandomizedOptimism

@@ -15,10 +15,7 @@ from eigenbandits.environments import Round
 from eigenbandits.features import Bilinear
 from eigenbandits.inputs import Array, one_of, whole
 from eigenbandits.lab.errors import LabError, unknown
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.catalogue import FOLDER
@@ -92,7 +89,7 @@ class AskedInstance(FileInstance):
 
 
 class ScoredPolicy:
-    """A policy, or the scorer itself, that answers the queries never asked after the last of so many rounds.
+    """A policy, or the scorer itself, that answers the queries never asked after its last round.
 
     `player` is one of `CHOOSERS`: the highest score, or EigenUCB, which starts from the scores.
     """

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from eigenbandits.algorithms import EigenUCB
 from eigenbandits.features import Bilinear
 from eigenbandits.inputs import Array, whole
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error
 from eigenbandits.lab.studies.problems.environments import orders
 from eigenbandits.lab.studies.scorer import SHOWN, AskedInstance

@@ -82,7 +82,7 @@ class Claim:
     evaluate: Callable[[ClaimData], ClaimResult]
 
     def check(self, table: ResultsTable, kind: str = "linear") -> ClaimResult:
-        """Check the claim on one reading of the results."""
+        """Check the claim on the results under one kind of conditions."""
         try:
             return self.evaluate(ClaimData(table, kind))
         except NotRunError as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.figures import STANDARD_ERROR, stretched, values
 from eigenbandits.lab.reporting.plots import Axis, Line, Mark, Panel, Plot, Points, Text, band_line
 from eigenbandits.lab.reporting.renderer import to_bytes

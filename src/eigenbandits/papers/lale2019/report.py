@@ -16,7 +16,7 @@ from eigenbandits.papers.lale2019.results_table import ResultsTable
 from eigenbandits.papers.lale2019.settings import Block, all_blocks, ranks
 
 COMMAND = "eigenbandits paper lale2019 --scale full"
-READINGS = {
+CONDITIONS = {
     "linear": "without a ReLU",
     "other": "ReLU; ImageNet: products",
     "scaled": "without a ReLU, λ = 1 for scaled actions",
@@ -34,7 +34,7 @@ def claims_text(table: ResultsTable) -> str:
     parts = []
     for place, claim in enumerate(CLAIMS, 1):
         lines = [f"{place}. {claim.words} ({claim.where})", f"test: {claim.test}"]
-        for kind, words in READINGS.items():
+        for kind, words in CONDITIONS.items():
             found = claim.check(table, kind)
             lines.append(f"{words}: {found.verdict.upper()}: {found.numbers}")
         lines.append(f"run:   {COMMAND} --figure {claim.figure}")
@@ -46,7 +46,7 @@ def claims_text(table: ResultsTable) -> str:
 def tally(table: ResultsTable) -> str:
     """Return how many claims held, in words."""
     lines = []
-    for kind, words in READINGS.items():
+    for kind, words in CONDITIONS.items():
         found = [claim.check(table, kind).verdict for claim in CLAIMS]
         counts = [f"{found.count(word)} {word}" for word in (HELD, PARTLY, NOT, NOT_RUN) if word in found]
         lines.append(f"Of {len(CLAIMS)} claims, {words}: {', '.join(counts)}.")
@@ -54,10 +54,10 @@ def tally(table: ResultsTable) -> str:
 
 
 def claims_markdown(table: ResultsTable) -> str:
-    """Return the same as a table in Markdown, without readings in which most claims have not been run."""
-    found = {kind: [claim.check(table, kind) for claim in CLAIMS] for kind in READINGS}
-    shown = [kind for kind in READINGS if sum(one.verdict != NOT_RUN for one in found[kind]) > len(CLAIMS) // 2]
-    headers = ["", "claim", "test", *(READINGS[kind] for kind in shown), "figure"]
+    """Return the same as a table in Markdown, without conditions under which most claims have not been run."""
+    found = {kind: [claim.check(table, kind) for claim in CLAIMS] for kind in CONDITIONS}
+    shown = [kind for kind in CONDITIONS if sum(one.verdict != NOT_RUN for one in found[kind]) > len(CLAIMS) // 2]
+    headers = ["", "claim", "test", *(CONDITIONS[kind] for kind in shown), "figure"]
     rows = []
     for place, claim in enumerate(CLAIMS):
         words = [f"**{found[kind][place].verdict}**: {found[kind][place].numbers}" for kind in shown]

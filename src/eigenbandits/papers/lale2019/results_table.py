@@ -14,7 +14,7 @@ import numpy as np
 
 from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.tables import aligned, percent, standard_error, write_csv
 from eigenbandits.papers.lale2019.policies import groups
 from eigenbandits.papers.lale2019.settings import Block, all_blocks

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenbandits.algorithms import OFUL, PSLB
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.plots import Axis, Line, Mark, Panel, Plot, VerticalLine
 from eigenbandits.lab.reporting.tables import aligned, standard_error, write_csv
 from eigenbandits.papers.lale2019 import policies

@@ -12,10 +12,7 @@ import numpy as np
 from eigenbandits.environments import Digits
 from eigenbandits.environments.digits.network import Network
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.experiments.store import RESULTS, Store
 from eigenbandits.papers.lale2019.environment import Images
 from eigenbandits.papers.lale2019.features import find, open_features

@@ -225,8 +225,8 @@ class PolicyCalls:
         since, until
             Only decisions made at or after the first time and before the second, in seconds since 1970.
         """
-        bounds = {"through": through, "since": since, "until": until}
+        span = {"through": through, "since": since, "until": until}
         query: dict[str, str | int] = {"columns": columns, "after": after}
-        query |= {name: str(value) for name, value in bounds.items() if value is not None}
+        query |= {name: str(value) for name, value in span.items() if value is not None}
         answer = yield Request("GET", policy_path(policy) + "/export", query=query, accept="*/*")
         write_whole(path, answer.body)

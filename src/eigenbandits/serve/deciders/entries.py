@@ -105,7 +105,7 @@ def _move(tails: dict[tuple[int, int], int], policy: int, lane: int, numbers: Se
 
 
 def _add_decisions(journal: LaneJournal, decided: Sequence[tuple[int, list[Row]]]) -> Iterator[dict[int, Row] | None]:
-    """Insert decisions; if a request id already has a decision, by whichever decider, that one is the answer."""
+    """Insert decisions; if a request id already has a decision, from any decider, that one is the answer."""
     rows = [row for _, made in decided for row in made]
     # In the same order everywhere, so that two deciders with the same requests never wait for each other.
     journal.add_decisions(sorted(rows, key=lambda row: (row[_POLICY], row[_REQUEST] or "")))

@@ -33,11 +33,6 @@ def last_of(lane: int) -> int:
     return ((lane + 1) << BITS) - 1
 
 
-def lane_of(number: int) -> int:
-    """Return the lane of a number."""
-    return number >> BITS
-
-
 @dataclass(slots=True)
 class LaneRow:
     """A lane that may still be written to, and its owner."""

@@ -14,8 +14,7 @@ from eigenbandits import algorithms
 from eigenbandits.policy import Policy
 from eigenbandits.serve.errors import invalid
 from eigenbandits.theory import Structure
-from eigenbandits.wrappers.budgeted import Budgeted
-from eigenbandits.wrappers.guarded import Guarded
+from eigenbandits.wrappers import Budgeted, Guarded
 
 # Without the oracle, which needs to know the answer.
 ALGORITHMS: dict[str, type[Policy]] = {

@@ -166,6 +166,7 @@ def _snapshots(database: Database, journal: Journal, row: PolicyRow) -> Iterator
         try:
             if position > row.position:
                 raise ValueError("the snapshot is ahead of the log")
-            yield position, files.from_bytes(unpack_snapshot(snapshot))
+            # The log leads to the same bits only as a policy of this version.
+            yield position, files.from_bytes(unpack_snapshot(snapshot), "the snapshot", files.VERSION)
         except ValueError as error:
             log_event("snapshot ignored", logging.WARNING, policy=row.id, position=position, reason=str(error))

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.engines import uninterrupted
 from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, PendingCell, attempt, collect
+from eigenbandits.lab.experiments.engines.interrupts import put_off
 from eigenbandits.lab.experiments.engines.threads import one_thread
 
 _CONNECT_SECONDS = 10
@@ -117,17 +117,17 @@ class Cluster(Engine):
         stack.callback(logs.setLevel, logs.level)
         logs.setLevel(logging.CRITICAL)
         if self.scheduler is None:
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=self.workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=":0",
-                    scheduler_kwargs={"dashboard": False},
-                    silence_logs=logging.CRITICAL,
-                    preload=[uninterrupted.__name__],
+            with put_off():
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address=":0",
+                        scheduler_kwargs={"dashboard": False},
+                        silence_logs=logging.CRITICAL,
+                    )
                 )
-            )
             return stack.enter_context(Client(cluster))
         try:
             return stack.enter_context(Client(self.scheduler, timeout=_CONNECT_SECONDS))

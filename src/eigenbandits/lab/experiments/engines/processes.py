@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, PendingCell, attempt, collect
+from eigenbandits.lab.experiments.engines.interrupts import put_off
 from eigenbandits.lab.experiments.engines.threads import ONE_THREAD, one_thread
 
 _WATCH_SECONDS = 0.5
@@ -42,8 +43,9 @@ class Processes(Engine):
         path = self.scratch / ".rounds"
         beats = _open_beats(path, min(self.workers, len(cells)))
         lanes = [_Lane(waiting, outcomes, stop, listener, beats, place) for place in range(len(beats))]
-        for lane in lanes:
-            lane.start()
+        with put_off():
+            for lane in lanes:
+                lane.start()
         try:
             yield from collect(outcomes, len(cells), lambda: int(beats.sum()), listener)
         finally:
@@ -119,8 +121,6 @@ def _start_worker() -> Any:
 
 
 def _prepare(parent: int) -> None:
-    # Ctrl-C reaches every process of the terminal; the one that was started by the user decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_leave_with, args=(parent,), daemon=True).start()
     one_thread()
 

@@ -10,10 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.reporting.statistics import mean_interval
 from eigenbandits.lab.reporting.tables import aligned

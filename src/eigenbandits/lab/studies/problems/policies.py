@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eigenbandits.algorithms import OFUL, PSLB, EigenTS, EigenUCB, EpsilonGreedy, Greedy, LinTS, LinUCB
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import entry
 from eigenbandits.lab.studies.baselines import RidgeOFUL
 from eigenbandits.lab.studies.candidates import Candidate, available
 from eigenbandits.lab.studies.problems.peers import EXPLORATIONS, VowpalWabbit

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenbandits.files import write_whole
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
+from eigenbandits.lab.experiments import Experiment, Record
 from eigenbandits.lab.reporting.renderer import to_bytes
 from eigenbandits.lab.reporting.tables import write_csv
 from eigenbandits.lab.studies.candidates import Candidate

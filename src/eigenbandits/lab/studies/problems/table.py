@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.inputs import Array
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.tables import aligned, markdown, standard_error
 from eigenbandits.lab.studies.candidates import Candidate
 

@@ -12,9 +12,7 @@ import numpy as np
 from eigenbandits.algorithms import OFUL, EigenTS, EigenUCB, Greedy, LinTS, LinUCB, Random
 from eigenbandits.environments import LowRank, LowRankInstance, Round
 from eigenbandits.inputs import Array, number
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.tables import aligned, mean_with_error, write_sections
 from eigenbandits.lab.studies.baselines import InformedBayes, RidgeOFUL
 from eigenbandits.lab.studies.robustness.criteria import Criterion

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenbandits.inputs import Array
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.studies.robustness.cases import (
     BASE,
     FLAGSHIP,

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from eigenbandits.files import write_whole
 from eigenbandits.inputs import Array
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Experiment, Record, Results
 from eigenbandits.lab.reporting.figures import REGRET
 from eigenbandits.lab.reporting.plots import Plot
 from eigenbandits.lab.reporting.renderer import to_bytes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.inputs import Array
-from eigenbandits.lab.experiments.results import Results
+from eigenbandits.lab.experiments import Results
 from eigenbandits.lab.reporting.statistics import mean_interval
 from eigenbandits.lab.reporting.tables import aligned, percent
 from eigenbandits.lab.studies.router.policies import BLOCK

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eigenbandits.lab.experiments.experiment import Experiment
-from eigenbandits.lab.experiments.recording import Record
-from eigenbandits.lab.experiments.specs import entry
+from eigenbandits.lab.experiments import Experiment, Record, entry
 from eigenbandits.lab.studies.router.policies import BudgetedPolicy, ParetoPolicy, RouterPolicy
 from eigenbandits.lab.studies.router.scenarios import Requests
 

@@ -1,4 +1,4 @@
-"""The smallest and largest rewards, and whether they are bounds that true values may lie beyond."""
+"""The smallest and largest rewards, and whether they are limits that true values may lie beyond."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenbandits.component import Component
+from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica, added
 
-Array = NDArray[np.float64]
 
+class Censoring(Component):
+    """The largest reward is taken to be a limit if it has occurred more than once; likewise the smallest.
 
-class Bounds(Component):
-    """The largest reward is taken to be a bound if it has occurred more than once; likewise the smallest.
-
-    A reward at a bound is no evidence against a value beyond it. Such a reward counts as the expected value if that was
-    beyond the bound (Tobin 1958).
+    A reward at a limit does not speak against a value beyond it. Such a reward counts as the expected value if that was
+    beyond the limit (Tobin 1958).
 
     Examples
     --------
-    >>> bounds = Bounds()
-    >>> [bounds.note(reward) for reward in (0.0, 1.0, 1.0)]
+    >>> censoring = Censoring()
+    >>> [censoring.note(reward) for reward in (0.0, 1.0, 1.0)]
     [False, True, False]
-    >>> bounds.uncensored(1.0, expected=1.5), bounds.uncensored(0.0, expected=-0.5)
+    >>> censoring.uncensored(1.0, expected=1.5), censoring.uncensored(0.0, expected=-0.5)
     (1.5, 0.0)
     """
 
@@ -44,7 +42,7 @@ class Bounds(Component):
         return self.lowest < self.highest
 
     def uncensored(self, reward: float, expected: float) -> float:
-        """Return the reward, or the expected value if the reward is at a bound and the expected value is beyond it."""
+        """Return the reward, or the expected value if the reward is at a limit and the expected value is beyond it."""
         above = reward == self.highest and self.above and expected > reward
         below = reward == self.lowest and self.below and expected < reward
         return expected if (above or below) and self.differ else reward
@@ -67,8 +65,8 @@ class Bounds(Component):
                 first |= self.note(end)
         return first
 
-    def merge(self, replicas: Sequence[Replica[Bounds]]) -> None:
-        """Combine the bounds of several replicas; an extreme reward of their common base counts once."""
+    def merge(self, replicas: Sequence[Replica[Censoring]]) -> None:
+        """Combine the limits of several replicas; an extreme reward of their common base counts once."""
         parts = [replica.part for replica in added(replicas)]
         shared = [replica.part for replica in replicas if replica.weight < 0]
         self.lowest, self.highest = min(part.lowest for part in parts), max(part.highest for part in parts)
