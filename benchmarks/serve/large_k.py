@@ -41,7 +41,9 @@ def catalogue_of(count: int, dim: int, directions: int, rng: np.random.Generator
         vectors = rng.standard_normal((count, directions), dtype=np.float32) @ axes + np.float32(0.1) * vectors
     mean = np.zeros(dim, dtype=np.float32)
     made = Catalogue.of(CatalogueRow(1, "items", dim, "both", mean.tobytes(), "", 1, 0.0))
-    made.put([str(i) for i in range(count)], vectors, 1)
+    for _ in made.prepare(vectors):
+        pass
+    made.put([str(i) for i in range(count)], 1)
     return made
 
 

@@ -24,13 +24,14 @@ _PERIOD = 100_000
 
 @dataclass(frozen=True)
 class Run:
-    """The results for one number of deciders: pairs, seconds, and processor time of deciders and of the learner."""
+    """The results for one number of deciders: pairs, seconds, and processor time of deciders and of the others."""
 
     deciders: int
     pairs: int
     seconds: float
     decider_cpu: float
     learner_cpu: float
+    committing_cpu: float
     shares: list[float]
 
     @property
@@ -84,7 +85,9 @@ def run(world: World, deciders: int, args: argparse.Namespace) -> Run:
         prepare(running.url, world, PARAMETERS)
         time.sleep(1.0)
         pids = processes(running.folder)
-        mine = [pid for name, pid in pids.items() if name != "learner"]
+        mine = [pid for name, pid in pids.items() if name.startswith("decider")]
+        # PostgreSQL commits in processes of its own, which are not counted either.
+        others = [pids["learner"], *([pids["committing"]] if "committing" in pids else [])]
         connections = args.connections * deciders
 
         def load(seconds: float, seed: int) -> Record:
@@ -98,24 +101,21 @@ def run(world: World, deciders: int, args: argparse.Namespace) -> Run:
         with held(mine, args.share) as possible:
             if not possible:
                 print("control groups cannot be used here: the deciders are not held back", flush=True)
-            before, learner, start = (
-                [cpu_seconds(pid) for pid in mine],
-                cpu_seconds(pids["learner"]),
-                time.perf_counter(),
-            )
+            before, start = [cpu_seconds(pid) for pid in mine + others], time.perf_counter()
             record = load(args.seconds, 1)
             seconds = time.perf_counter() - start
-            used = [cpu_seconds(pid) - then for pid, then in zip(mine, before, strict=True)]
-            learned = cpu_seconds(pids["learner"]) - learner
+            used = [cpu_seconds(pid) - then for pid, then in zip(mine + others, before, strict=True)]
     if record.refused:
         print(f"refused: {record.refused}", flush=True)
-    return Run(deciders, record.pairs, seconds, sum(used), learned, [one / seconds for one in used])
+    own, (learned, *committed) = used[:deciders], used[deciders:]
+    shares = [one / seconds for one in own]
+    return Run(deciders, record.pairs, seconds, sum(own), learned, sum(committed), shares)
 
 
 def table(runs: Sequence[Run]) -> str:
     """Return the table: rates, and what a pair costs, relative to the first row."""
     head = ["deciders", "pairs\nper second", "cores used", "µs of a\ndecider", "µs of the\nlearner"]
-    head += ["pairs per\ncore-second", "of linear"]
+    head += ["µs of\ncommitting", "pairs per\ncore-second", "of linear"]
     first = runs[0].per_core_second
     body = [
         [
@@ -124,6 +124,7 @@ def table(runs: Sequence[Run]) -> str:
             f"{sum(one.shares):.2f} ({min(one.shares):.2f} – {max(one.shares):.2f} each)",
             f"{1e6 / one.per_core_second:,.0f}",
             f"{1e6 * one.learner_cpu / one.pairs:,.0f}",
+            f"{1e6 * one.committing_cpu / one.pairs:,.0f}",
             f"{one.per_core_second:,.0f}",
             f"{one.per_core_second / first:.2f}",
         ]

@@ -47,6 +47,7 @@ class Metrics:
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         # Time and duration of recent responses by endpoint and policy; "" stands for all policies together.
         self._recent: dict[tuple[str, str], deque[tuple[float, float]]] = {}
+        self._batch_sizes = {kind: self.batch_size.labels(kind) for kind in ("decide", "reward")}
         self._batches: dict[str, deque[int]] = {kind: deque(maxlen=1000) for kind in ("decide", "reward")}
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -75,7 +76,7 @@ class Metrics:
     def count_batch(self, kind: str, size: int) -> None:
         """Count the requests of one kind in one transaction."""
         if size:
-            self.batch_size.labels(kind).observe(size)
+            self._batch_sizes[kind].observe(size)
             self._batches[kind].append(size)
 
     def count_rewards(self, policy: str, counts: Mapping[str, int]) -> None:

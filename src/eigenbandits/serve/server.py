@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -37,7 +37,7 @@ class Server:
         self,
         settings: Settings,
         clock: Clock | None = None,
-        role: type[Writer] = Writer,
+        role: Callable[..., Writer] = Writer,
         listening: socket.socket | None = None,
     ) -> None:
         self.settings = settings
@@ -140,7 +140,7 @@ def url_of(settings: Settings, listening: socket.socket) -> str:
 
 
 @contextmanager
-def running(settings: Settings, clock: Clock | None = None, role: type[Writer] = Writer) -> Iterator[Server]:
+def running(settings: Settings, clock: Clock | None = None, role: Callable[..., Writer] = Writer) -> Iterator[Server]:
     """Run a service in a thread for as long as the block lasts.
 
     Examples

@@ -1,19 +1,25 @@
-"""The supervisor of `serve --deciders N`: N deciders behind one port and a learner, each restarted if it ends."""
+"""The supervisor of `serve --deciders N`: N deciders behind one port, a learner, and on SQLite a committing process."""
 
 from __future__ import annotations
 
 import dataclasses
+import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any
 
 from eigenbandits.serve import logs
+from eigenbandits.serve.deciders.commit_process import CommitProcess
 from eigenbandits.serve.deciders.decider import Decider
 from eigenbandits.serve.errors import InUseError, StorageError
 from eigenbandits.serve.learner.learner import Learner
@@ -49,6 +55,9 @@ class Supervisor:
         self._processes: dict[str, SpawnProcess] = {}
         self._stopping = False
         self._sockets: list[socket.socket] = []
+        # Of the committing process, in a folder that only this user may enter; its path must be short.
+        self._committing: socket.socket | None = None
+        self._folder = ""
 
     def start(self) -> None:
         """Open the port and start all processes."""
@@ -66,13 +75,26 @@ class Supervisor:
             self._sockets.append(listening)
             settings = dataclasses.replace(settings, port=listening.getsockname()[1])
         self.url = url_of(settings, self._sockets[0])
-        for name in ("learner", *(f"decider-{i}" for i in range(self.settings.deciders))):
+        names = ["learner", *(f"decider-{i}" for i in range(self.settings.deciders))]
+        if not self.settings.database:
+            self._folder = tempfile.mkdtemp(prefix="eigenbandits-")
+            self._committing = socket.socket(socket.AF_UNIX)
+            self._committing.bind(f"{self._folder}/committing")
+            self._committing.listen(1024)
+            names.insert(0, "committing")
+        for name in names:
             self._start(name)
 
     def _start(self, name: str) -> None:
         role, _, number = name.partition("-")
-        target: Callable[..., None] = _learn if role == "learner" else _decide
-        arguments = (self.settings,) if role == "learner" else (self.settings, self._sockets[int(number)])
+        target: Callable[..., None]
+        arguments: tuple[Any, ...]
+        if role == "decider":
+            address = "" if self._committing is None else str(self._committing.getsockname())
+            target, arguments = _decide, (self.settings, self._sockets[int(number)], address)
+        else:
+            target, arguments = (_learn, ()) if role == "learner" else (_commit, (self._committing,))
+            arguments = (self.settings, *arguments)
         process = self._context.Process(target=target, args=arguments, name=name)
         process.start()
         self._processes[name] = process
@@ -106,22 +128,35 @@ class Supervisor:
         self._stopping = True
 
     def stop(self) -> None:
-        """Stop the deciders, then the learner, which follows their last writes."""
+        """Stop the deciders, then what writes for them, then the learner, which follows their last writes."""
         for listening in self._sockets:
             listening.close()
-        learner = [process for name, process in self._processes.items() if name == "learner"]
-        deciders = [process for name, process in self._processes.items() if name != "learner"]
-        for group in (deciders, learner):
+        for role in ("decider", "committing", "learner"):
+            group = [process for name, process in self._processes.items() if name.startswith(role)]
             for process in group:
                 process.terminate()
             for process in group:
                 process.join(_PATIENCE)
                 if process.is_alive():
                     process.kill()
+        if self._committing is not None:
+            self._committing.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _decide(settings: Settings, listening: socket.socket) -> None:
-    _serve(Server(settings, role=Decider, listening=listening), settings)
+def _decide(settings: Settings, listening: socket.socket, committing: str) -> None:
+    _serve(Server(settings, role=partial(Decider, committing=committing), listening=listening), settings)
+
+
+def _commit(settings: Settings, listening: socket.socket) -> None:
+    _begin(settings)
+    process = CommitProcess(database_of(settings), listening)
+    signal.signal(signal.SIGTERM, lambda *_: process.stop())
+    try:
+        process.run()
+    except StorageError as error:
+        log_event("storage failed", logging.ERROR, reason=str(error))
+        raise SystemExit(1) from error
 
 
 def _learn(settings: Settings) -> None:
@@ -129,11 +164,15 @@ def _learn(settings: Settings) -> None:
     _serve(Server(dataclasses.replace(settings, host="127.0.0.1", port=0), role=Learner), settings)
 
 
-def _serve(server: Server, settings: Settings) -> None:
+def _begin(settings: Settings) -> None:
     logs.to_stderr(settings.log_level)
     # Ctrl-C reaches all processes; the supervisor decides which ends when.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _serve(server: Server, settings: Settings) -> None:
+    _begin(settings)
     try:
         server.start()
     except InUseError as error:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
 
 from eigenbandits.serve import Settings, running
+from eigenbandits.serve.deciders.commit_process import CommitProcess
 from eigenbandits.serve.deciders.decider import Decider
 from eigenbandits.serve.learner.learner import Learner
 from eigenbandits.serve.storage import database_of
@@ -25,11 +30,29 @@ def served(place: dict[str, Any], role: Any) -> Iterator[httpx.Client]:
 
 
 @contextmanager
+def committing(place: dict[str, Any]) -> Iterator[str]:
+    """A committing process, as a thread; yields the path of its socket."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/committing")
+        listening.listen()
+        process = CommitProcess(database_of(Settings(**place)), listening)
+        thread = threading.Thread(target=process.run)
+        thread.start()
+        try:
+            yield listening.getsockname()
+        finally:
+            process.stop()
+            thread.join()
+
+
+@contextmanager
 def fleet(place: dict[str, Any]) -> Iterator[tuple[httpx.Client, httpx.Client, httpx.Client]]:
-    """Two deciders and their learner, which stops last and so follows everything."""
+    """Two deciders and their learner, which stops last and so follows everything; on SQLite they commit together."""
     with ExitStack() as stack:
         learner = stack.enter_context(served(place, Learner))
-        yield stack.enter_context(served(place, Decider)), stack.enter_context(served(place, Decider)), learner
+        address = stack.enter_context(committing(place)) if "folder" in place and "database" not in place else ""
+        role = partial(Decider, committing=address)
+        yield stack.enter_context(served(place, role)), stack.enter_context(served(place, role)), learner
 
 
 def sent(client: httpx.Client, method: str, path: str, body: Any = None) -> httpx.Response:

@@ -51,11 +51,11 @@ class Fleet(ServerProcess):
         os.kill(self.pid(name), signal.SIGKILL)
 
     def kill_all(self) -> None:
-        for name in ("decider-0", "decider-1", "learner"):
+        for name in ("decider-0", "decider-1", "committing", "learner"):
             try:
                 self.kill_one(name)
-            except ProcessLookupError:
-                continue  # it ended a moment ago, and has not been started again
+            except (ProcessLookupError, IndexError):
+                continue  # there is none on PostgreSQL, or it ended a moment ago, and has not been started again
         self.kill()
 
 
@@ -67,7 +67,7 @@ def play(fleet: Fleet, cluster: Any, kills: int, seed: int) -> list[kill_clients
     crowd = [kill_clients.Client(fleet, seed * 100 + i) for i in range(6)]
     for client in crowd:
         client.start()
-    targets = ["decider-0", "learner", "all", "decider-1"] + (["database"] if cluster is not None else [])
+    targets = ["decider-0", "learner", "all", "decider-1", "committing" if cluster is None else "database"]
     # Every kind of death as often as every other, in an order by chance.
     order = [str(name) for _ in range(kills // len(targets) + 1) for name in rng.permutation(targets)][:kills]
     for target in order:

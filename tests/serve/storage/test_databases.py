@@ -146,13 +146,13 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
     clock = [0.0]
 
     class Checkpointer:
-        passes = 0
+        passes, pages = 0, 10
 
         def execute(self, sql, values=()):
             assert sql == "PRAGMA wal_checkpoint(PASSIVE)"
             self.passes += 1
             clock[0] += next(taken)
-            return []
+            return [(0, self.pages, self.pages)]
 
         def close(self):
             pass
@@ -164,8 +164,7 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
     database.checkpoint()
     assert checkpointer.passes == 1
     assert not database.finish_checkpoint(connection)
-    with connection.transaction():
-        connection.execute("INSERT INTO meta VALUES ('large', ?)", ("x" * 2**21,))
+    checkpointer.pages = 2**20 // 4096 + 1
     database.checkpoint()
     assert checkpointer.passes == 3
     assert database.finish_checkpoint(connection)

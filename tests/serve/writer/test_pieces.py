@@ -15,6 +15,7 @@ from tests.serve.bodies import BINARY, code, create, decide, packed
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.storage import database_of
 from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.sqlite import KEPT_WAL
 from eigenbandits.serve.writer import administration, verify
 from eigenbandits.serve.writer.command_queue import CommandQueue
 from eigenbandits.serve.writer.commands import DecideCommand, Task
@@ -265,7 +266,7 @@ def test_sqlite_shrinks_and_its_log_stays_small(tmp_path):
             time.sleep(0.05)
         # The next transactions begin the log again, at its largest permitted size.
         create(client, "q")
-        while file.with_name(file.name + "-wal").stat().st_size > 40e6:
+        while file.with_name(file.name + "-wal").stat().st_size > KEPT_WAL:
             assert time.monotonic() < deadline
             decide(client, np.ones((2, 3)), "q")
             time.sleep(0.2)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 from eigenbandits.policy import Policy
 from eigenbandits.serve.clock import Clock
 from eigenbandits.serve.deciders.batch import DeciderBatch
 from eigenbandits.serve.deciders.published_policy import PublishedPolicy
-from eigenbandits.serve.errors import Refusal, ReplayError, unavailable
+from eigenbandits.serve.deciders.remote_committer import RemoteCommitter
+from eigenbandits.serve.errors import Refusal, ReplayError, StorageError, unavailable
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.settings import Settings
 from eigenbandits.serve.storage import Database
@@ -23,11 +27,13 @@ from eigenbandits.serve.storage.schema import PolicyRow
 from eigenbandits.serve.writer import recovery
 from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.catalogue import Catalogue
+from eigenbandits.serve.writer.commands import Command, PolicyCommand
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.maintenance import Maintenance
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 from eigenbandits.serve.writer.registry import BrokenPolicy
 from eigenbandits.serve.writer.shared_writer import SharedWriter
+from eigenbandits.serve.writer.writer import BUDGET
 
 # Seconds between checks for new beliefs, policies, catalogues and keys.
 _POLL = 0.25
@@ -42,10 +48,23 @@ class Decider(SharedWriter):
 
     What it commits is numbered in a lane of its own, which a learner follows. It holds no state that matters: any
     number of deciders may serve one database, and each may end at any moment.
+
+    Parameters
+    ----------
+    settings, database, clock
+        As for `Writer`.
+    committing
+        The path of the committing process's socket; "" commits in this process.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock | None = None, committing: str = ""
+    ) -> None:
         super().__init__(settings, database, clock)
+        if committing:
+            self._committer = RemoteCommitter(database, self.metrics, committing)
+        # Held by whoever applies commands: the writer's thread, but for while it waits, or the one that submits them.
+        self._applying = threading.Lock()
         self._lane: Lane | None = None
         self._caught_up: float | None = None
         # For each policy, when its belief may be read again.
@@ -63,6 +82,39 @@ class Decider(SharedWriter):
         assert self._lane is not None
         policies = cast(dict[int, PublishedPolicy], self.registry.policies)
         return DeciderBatch(self._lane, self.database, policies, journal, self.metrics, self.clock.now(), self.epoch)
+
+    def submit(self, *commands: Command) -> None:
+        """Apply commands at once if the writer's thread is waiting and they take no longer than one of its batches.
+
+        Waking a thread costs as much as a choice, and then both of them want the interpreter.
+        """
+        if self._applies_at_once(commands) and self._applying.acquire(blocking=False):
+            try:
+                # The commands have been rejected; the writer's thread finds out and connects again.
+                with suppress(StorageError):
+                    self._apply(commands)
+            finally:
+                self._applying.release()
+        else:
+            super().submit(*commands)
+
+    def _applies_at_once(self, commands: Sequence[Command]) -> bool:
+        return (
+            not self._committer.full
+            and all(isinstance(command, PolicyCommand) for command in commands)
+            and sum(command.cost for command in commands) <= BUDGET
+        )
+
+    def _run(self) -> None:
+        with self._applying:
+            super()._run()
+
+    def _take(self, wait: float = 0.0, budget: float = math.inf) -> list[Command]:
+        self._applying.release()
+        try:
+            return super()._take(wait, budget)
+        finally:
+            self._applying.acquire()
 
     def host(self, row: PolicyRow, catalogue: Catalogue | None, policy: Policy | None) -> HostedPolicy:
         """Return a policy without a belief, which only the learner publishes."""
@@ -101,7 +153,8 @@ class Decider(SharedWriter):
         self.reload_keys()
         self._writing = Journal(self.database.connect())
         owner = f"{socket.gethostname()} {os.getpid()}"[:200]
-        self._lane = LaneJournal(self._writing.connection).open_lane(self.database, owner, self.clock.now())
+        lanes = LaneJournal(self._writing.connection)
+        self._lane, self._caught_up = lanes.open_lane(self.database, owner, self.clock.now()), lanes.caught_up()
         self._committer.start(self._writing)
 
     def _load(self, rows: Sequence[PolicyRow]) -> list[HostedPolicy]:

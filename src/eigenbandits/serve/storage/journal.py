@@ -233,6 +233,14 @@ class Journal:
             yield from rows
             slot = rows[-1].slot
 
+    def item_names(self, catalogue: str, slots: Sequence[int]) -> dict[int, str]:
+        """Return the ids of the items in these slots of a catalogue, given by its name."""
+        names: dict[int, str] = {}
+        for part, marks in in_lists(slots):
+            sql = "SELECT i.slot, i.item FROM items i JOIN catalogues c ON c.id = i.catalogue "
+            names |= dict(self.connection.execute(f"{sql}WHERE c.name = ? AND i.slot IN ({marks})", (catalogue, *part)))
+        return names
+
     def drop_unfinished_items(self) -> None:
         """Undo interrupted uploads, whose changes belong to a version that their catalogue never reached."""
         for row in self.catalogues():

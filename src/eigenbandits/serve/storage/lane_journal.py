@@ -112,11 +112,9 @@ class LaneJournal(Journal):
 
     # What deciders write
 
-    def add_decisions(self, rows: Sequence[schema.DecisionRow]) -> None:
-        """Insert decisions, except those whose request id already has a decision."""
-        self.connection.many(
-            f"{schema.DECISIONS.insert} ON CONFLICT DO NOTHING", [schema.DECISIONS.values(row) for row in rows]
-        )
+    def add_decisions(self, rows: Sequence[Row]) -> None:
+        """Insert the values of decisions' rows, except of those whose request id already has a decision."""
+        self.connection.many(f"{schema.DECISIONS.insert} ON CONFLICT DO NOTHING", rows)
 
     def drop_decisions(self, policy: int, numbers: Sequence[int]) -> None:
         """Delete decisions of the open transaction."""

@@ -20,14 +20,15 @@ from eigenbandits.serve.storage.table import Row
 from eigenbandits.serve.storage.turn import Turn
 
 SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
-# Bytes from which the write-ahead log is made to start over, and to which its file is truncated if it has grown larger.
-LARGE_WAL = 16 * 2**20
+# Bytes from which the write-ahead log is made to start over, and the bytes of its file that are kept: the commit that
+# starts over truncates a larger one, which takes tens of milliseconds.
+LARGE_WAL, KEPT_WAL = 16 * 2**20, 64 * 2**20
 # A checkpoint is repeated until it takes less than this many seconds, but at most this many times.
 _PASSES, _SHORT = 10, 0.005
 # A database of an earlier version up to this many bytes is rewritten once, so that it can shrink from then on.
 _REWRITTEN = 256 * 2**20
-# Pages returned to the operating system at a time.
-_PAGES = 256
+# Bytes of a page, and pages returned to the operating system at a time.
+_PAGE, _PAGES = 4096, 256
 # Seconds a transaction waits for its turn.
 _PATIENCE = 10.0
 # Beliefs kept per policy: a decider may be about to read the one before the latest.
@@ -48,7 +49,7 @@ class SqliteConnection(Connection):
             # FULL: when a commit returns, it has reached the disk, not just the operating system.
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
-            self._raw.execute(f"PRAGMA journal_size_limit = {LARGE_WAL}")
+            self._raw.execute(f"PRAGMA journal_size_limit = {KEPT_WAL}")
             self._turn = Turn(path.with_name("turn"), _PATIENCE)
         except sqlite3.Error as error:
             raise _failure(error) from error
@@ -271,7 +272,7 @@ class SqliteDatabase(Database):
         Other processes wait while whatever `checkpoint` has not moved yet is moved.
         """
         wal = self.path.with_name(self.path.name + "-wal")
-        if wal.exists() and wal.stat().st_size > 2 * LARGE_WAL:
+        if wal.exists() and wal.stat().st_size > KEPT_WAL:
             connection.execute("PRAGMA wal_checkpoint(RESTART)")
 
     def _drop_lanes(self) -> None:
@@ -324,14 +325,14 @@ class SqliteDatabase(Database):
         """
         if self._checkpointer is None:
             self._checkpointer = SqliteConnection(self.path)
-        wal = self.path.with_name(self.path.name + "-wal")
-        size = os.stat(wal).st_size if wal.exists() else 0  # noqa: PTH116 - follows no link either way
+        large = True
         for _ in range(_PASSES):
             started = time.perf_counter()
-            self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            if size <= LARGE_WAL or time.perf_counter() - started < _SHORT:
+            ((_, pages, _),) = self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            large = pages * _PAGE > LARGE_WAL
+            if not large or time.perf_counter() - started < _SHORT:
                 break
-        self._unfinished = size > LARGE_WAL
+        self._unfinished = large
 
     def finish_checkpoint(self, connection: Connection) -> bool:
         """Move the rest of the log while nothing is being written."""

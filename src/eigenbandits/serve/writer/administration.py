@@ -29,8 +29,8 @@ from eigenbandits.wrappers.guarded import Guarded
 # Slots per item that a catalogue may have: the slots of replaced and removed items are kept for decisions that were
 # offered them.
 _SLOTS_PER_ITEM = 4
-# Items written in one transaction.
-_ITEMS_AT_ONCE = 500
+# Items written in one transaction, for which all requests wait.
+_ITEMS_AT_ONCE = 200
 # A function that applies a task's effects to memory once its transaction is on disk, and returns the task's result.
 Publish = Callable[[], Any]
 # A task that takes several transactions.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.storage.journal import Journal
@@ -26,8 +26,7 @@ class DecideCommand:
     cost: float = 0.0
 
 
-@dataclass(slots=True, frozen=True)
-class SentReward:
+class SentReward(NamedTuple):
     """A reward as sent by a caller, for the decision with a number in an epoch; `id` is the id that the caller sent."""
 
     number: int
@@ -100,7 +99,11 @@ def resolve(results: Iterable[Result]) -> None:
             _resolve(command.future, result)
         else:
             by_loop.setdefault(command.future.get_loop(), []).append((command.future, result))
+    running = asyncio._get_running_loop()
     for loop, pairs in by_loop.items():
+        if loop is running:
+            _resolve_all(pairs)
+            continue
         # One call for all of them: waking the event loop costs more than the rest.
         with suppress(RuntimeError):  # the loop is closed, so nobody is waiting
             loop.call_soon_threadsafe(_resolve_all, pairs)

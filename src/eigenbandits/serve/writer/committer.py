@@ -16,7 +16,7 @@ from eigenbandits.serve.writer.commands import reject
 
 NO_STORAGE = "its storage is not available or full"
 # Batches that may wait for the disk; at this number, the writer waits before it makes more.
-_DEPTH = 8
+DEPTH = 8
 
 
 class _TrialOnly(Exception):  # noqa: N818 - never leaves this module
@@ -56,7 +56,7 @@ class Committer:
     def submit(self, batch: Batch) -> None:
         """Submit a batch for commit; raise if an earlier one failed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._error or len(self._waiting) < _DEPTH)
+            self._changed.wait_for(lambda: self._error or len(self._waiting) < DEPTH)
             self._raise_if_failed()
             self._waiting.append(batch)
             self._changed.notify_all()
@@ -66,6 +66,11 @@ class Committer:
         with self._changed:
             self._raise_if_failed()
             return [*self._writing, *self._waiting]
+
+    @property
+    def full(self) -> bool:
+        """Whether the next `submit` would have to wait, or fail."""
+        return self._error is not None or len(self._waiting) >= DEPTH
 
     @property
     def failed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.serve.writer.catalogue import Catalogue, Slots, Vectors
+
+# The ids of a catalogue's items by slot, at least of those that are asked for.
+Names = Sequence[str] | Mapping[int, str]
 
 
 def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
@@ -106,7 +110,7 @@ class InlineSet:
     def item(self, catalogue: Catalogue | None, index: int) -> None:
         """Return None, since these actions have no ids."""
 
-    def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
+    def repeats(self, other: DecisionSet, index: int, names: Names) -> bool:
         """Return whether this is the same request's set, repeated, as far as the stored part of the other can tell."""
         if not isinstance(other, InlineSet):
             return False
@@ -163,9 +167,8 @@ class CatalogueSet:
         catalogue, slots = self._slots(catalogue)
         return catalogue.names[int(slots[index])]
 
-    def repeats(self, other: DecisionSet, index: int, catalogue: Catalogue | None) -> bool:
+    def repeats(self, other: DecisionSet, index: int, names: Names) -> bool:
         """Return whether this is the same request's set, repeated; items may have been replaced in the meantime."""
-        assert catalogue is not None
         if not isinstance(other, CatalogueSet) or (self.query is None) != (other.query is None):
             return False
         if not self.options.repeats(other.options):
@@ -174,7 +177,6 @@ class CatalogueSet:
             return False
         if self.slots is None or other.slots is None:
             return self.slots is other.slots
-        names = catalogue.names
         return [names[slot] for slot in self.slots] == [names[slot] for slot in other.slots]
 
     def pruned(self, index: int) -> CatalogueSet:

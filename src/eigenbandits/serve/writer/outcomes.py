@@ -5,7 +5,7 @@ from __future__ import annotations
 from eigenbandits.serve.errors import Refusal, unknown
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.writer.commands import SentReward
-from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
+from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember, Names
 from eigenbandits.serve.writer.event_codec import decode_decision
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -18,14 +18,20 @@ def repeats(
 ) -> bool:
     """Return whether a decision set matches the decision, or the request in this batch, with the same request id."""
     decision_set, logged = pair[0], pair[0].options.logged
+    names = () if hosted.catalogue is None else hosted.catalogue.names
     if known is not None:
-        if (None if logged is None else logged.index) != (known[0].index if known[0].arm == schema.LOGGED else None):
-            return False
-        before, _ = decode_decision(known[0].content)
-        return not isinstance(before, ListMember) and decision_set.repeats(before, known[0].index, hosted.catalogue)
+        return repeats_decision(decision_set, None if logged is None else logged.index, known[0], names)
     if fresh is None or fresh[0] is decision_set:
         return True
-    return logged == fresh[0].options.logged and decision_set.repeats(fresh[0], 0, hosted.catalogue)
+    return logged == fresh[0].options.logged and decision_set.repeats(fresh[0], 0, names)
+
+
+def repeats_decision(decision_set: DecisionSet, logged: int | None, known: schema.DecisionRow, names: Names) -> bool:
+    """Return whether a decision set, with the choice that another system made, matches an earlier decision."""
+    if logged != (known.index if known.arm == schema.LOGGED else None):
+        return False
+    before, _ = decode_decision(known.content)
+    return not isinstance(before, ListMember) and decision_set.repeats(before, known.index, names)
 
 
 def different_request() -> Refusal:
