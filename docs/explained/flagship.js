@@ -62,6 +62,7 @@
       [this.squares, this.count] = [0, 0];
       this.forecasts = new Forecasts();
       this.censoring = new Censoring();
+      this.weights = [];
       // Rewards are summed less the first of them.
       this.origin = null;
       [this.spectrum, this.seen, this.version, this.fittedVersion] = [null, 0, 0, -1];
@@ -150,6 +151,7 @@
       const { values, vectors } = this.spectrum;
       this.rank = rankFound(values, this.seen);
       const members = fitPrior(known, values, vectors, this.rank, this.forecasts);
+      const before = this.weights;
       this.weights = members.map((member) => member.weight);
       const level = known.level + (this.origin || 0) / this.intercept;
       this.members = members.map(({ mean }) => [...mean, level - dot(mean, known.slopes)]);
@@ -171,8 +173,9 @@
       this.inverse = [...covariance.map((row, i) => [...row, -slopes[i]]), [...slopes.map((x) => -x), last]];
       this.noise = Math.sqrt(variance);
       this.due = this.count + Math.max(1, Math.ceil(GROWTH * this.count));
-      // Where a fit does not end the surprises, the next one waits for twice the growth.
-      this.leastGrowth = this.surprise > SURPRISING ? Math.min(2 * this.leastGrowth, GROWTH) : SOONEST;
+      // If surprises go on after a fit that left most of the weight where it was, the next one waits for twice the growth.
+      const inVain = this.surprise > SURPRISING && before.reduce((sum, x, k) => sum + Math.min(x, this.weights[k]), 0) >= 0.5;
+      this.leastGrowth = inVain ? Math.min(2 * this.leastGrowth, GROWTH) : SOONEST;
       [this.fitted, this.surprise, this.fittedVersion] = [this.count, 0, this.version];
     }
   }

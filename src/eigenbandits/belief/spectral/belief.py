@@ -40,8 +40,8 @@ from eigenbandits.translation import RowMap
 GROWTH = 0.5
 # The prior is also refitted once the rewards are e⁶ times as likely under twice the expected variance, as after one
 # reward five standard deviations off, or many that are off by less. The number of rewards must have grown by 5 % since
-# the last fit. If a fit did not end the surprises, as with heavy tails or rare failures, no fit will: the growth
-# required doubles, up to that of the regular fits.
+# the last fit. If surprises go on after a fit that left most of the weight where it was, as with heavy tails or rare
+# failures, no fit will end them: the growth required doubles, up to that of the regular fits.
 SURPRISING, SOONEST = 6.0, 0.05
 # The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
@@ -198,6 +198,11 @@ class Spectral(Ambient):
                 self.due = min(self.due, count)
 
     @property
+    def leading(self) -> int:
+        """The likeliest shape of the prior, or −1 before the first fit."""
+        return int(self.weights.argmax()) if len(self.weights) else -1
+
+    @property
     def surprised(self) -> bool:
         """Whether the rewards since the last fit are not as the prior expects."""
         return self.surprise > SURPRISING
@@ -300,13 +305,15 @@ class Spectral(Ambient):
         """Learn the prior from the rewards and compute the posterior."""
         count = self.evidence.count
         until = min(max(1, math.ceil(GROWTH * self.evidence.weight)), max(UPDATES, 4 * len(self.center)))
+        before = self.weights
         if basis.shape[0] == basis.shape[1]:
             self._fit_all(basis, spectrum, rank)
         else:
             self._fit_sample(basis, spectrum, rank, until)
         self.factor = self.solved_action = self.solved = None
         # Last, so that an interrupted fit is repeated.
-        self.least_growth = min(2.0 * self.least_growth, GROWTH) if self.surprised else SOONEST
+        in_vain = self.surprised and np.minimum(before, self.weights).sum() >= 0.5
+        self.least_growth = min(2.0 * self.least_growth, GROWTH) if in_vain else SOONEST
         self.due, self.fitted, self.surprise = count + until, count, 0.0
 
     def _learn_prior(self, reading: Reading, spectrum: Array, tracked: int, rank: int) -> list[Member]:
@@ -363,18 +370,18 @@ class Spectral(Ambient):
         rows, rewards, freedom = regression.rows()
         members = self._learn_prior(RowsReading(rows, basis, rewards, freedom), spectrum, basis.shape[1], rank)
         estimates = np.array([rows_estimate(member, rows, basis) for member in members])
-        best = members[int(self.weights.argmax())]
+        best = members[self.leading]
         self.noise = math.sqrt(best.variance)
         if self.sample.complete and self.sample.fill + room + basis.shape[1] <= dim // 2:
             self._take_members(estimates, known)
-            self.center = self.members[int(self.weights.argmax())]
+            self.center = self.members[self.leading]
             scale, plus, minus = thin_covariance(best, rows, basis)
             self._take_thin(scale, plus, minus, known, room)
             return
         gram, moment, _, _ = regression.sums()
-        covariance, estimates[int(self.weights.argmax())] = full_covariance(best, gram, moment, basis)
+        covariance, estimates[self.leading] = full_covariance(best, gram, moment, basis)
         self._take_members(estimates, known)
-        self.center = self.members[int(self.weights.argmax())]
+        self.center = self.members[self.leading]
         self._take_covariance(covariance, known)
 
     def _take_members(self, estimates: Array, known: Explained) -> None:
@@ -436,9 +443,8 @@ class Spectral(Ambient):
         learned = self.evidence.count + self.repeats.skipped
         entries: dict[str, Any] = {"rewards_learned": learned, "noise": None, "prior": None, "widths": None}
         if len(self.weights):
-            best = int(self.weights.argmax())
             entries["noise"] = self.noise
-            entries["prior"] = SHAPES[best].description
-            entries["widths"] = {"signal": self.noise * math.sqrt(self.ratios[best]), "noise": self.noise}
+            entries["prior"] = SHAPES[self.leading].description
+            entries["widths"] = {"signal": self.noise * math.sqrt(self.ratios[self.leading]), "noise": self.noise}
             entries["shapes"] = {shape.name: float(w) for shape, w in zip(SHAPES, self.weights, strict=True)}
         return entries
