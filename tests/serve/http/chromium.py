@@ -83,12 +83,20 @@ class Browser:
         return found["result"].get("value")
 
     def wait_for(self, expression: str, seconds: float = 30.0) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, on this page or on one that it leads to."""
         stop = time.monotonic() + seconds
-        while not self.run(f"!!({expression})"):
+        while not self._holds(expression):
             if time.monotonic() > stop:
                 raise AssertionError(f"never true: {expression}\n{self.run('document.body.innerText')}\n{self.console}")
             time.sleep(0.05)
+
+    def _holds(self, expression: str) -> bool:
+        try:
+            return bool(self.run(f"!!({expression})"))
+        except RuntimeError as error:
+            if "navigated" in str(error):
+                return False
+            raise
 
     def open(self, url: str) -> None:
         """Go to an address and wait until the page is there."""

@@ -32,7 +32,7 @@ class Messages:
     --------
     >>> messages = Messages()
     >>> sent = message_of((1, "a")) + message_of(2.5)
-    >>> messages.read(sent[:20]), messages.read(sent[20:])
+    >>> messages.read(sent[:10]), messages.read(sent[10:])
     ([], [(1, 'a'), 2.5])
     """
 
