@@ -52,6 +52,8 @@ class Finding:
         point in common.
     list_size
         How many actions were compared and how many of them a shortlist has left, if there were many.
+    credit
+        What the choice adds to, or takes from, the credit of a belief that limits the regret of all choices together.
     """
 
     action: Array | None = None
@@ -61,6 +63,7 @@ class Finding:
     decided_by: str = ""
     forecast: Array | None = None
     list_size: ListSize | None = None
+    credit: float = 0.0
 
 
 class View(ABC):
@@ -90,6 +93,10 @@ class View(ABC):
     @abstractmethod
     def part(self, rows: slice | Rows) -> View:
         """Return the view of a subset of the actions; what is already known about them is kept."""
+
+    def unrecorded(self) -> View:
+        """Return the view for a choice that the belief will not be told about (`Policy.propose`)."""
+        return self
 
     def uppers(self) -> Array:
         """Return the optimistic value (K,) of each action, in closed form."""

@@ -234,7 +234,7 @@ class Chooser(Layout):
         >>> len({decision.index for decision in proposed}), policy.round
         (1, 0)
         """
-        array, lifted, choice, estimate = self._preview(actions, rng, allowed, scores)
+        array, lifted, choice, estimate = self._preview(actions, rng, allowed, scores, recorded=False)
         if choice.finding is not None:
             # The factor depends only on the belief, and the next proposal would have to compute it again; the size of a
             # shortlist only affects how long the next one takes.
@@ -242,9 +242,17 @@ class Chooser(Layout):
         return self._decision(choice, array, lifted, estimate, self.round + 1)
 
     def _preview(
-        self, actions: ArrayLike, rng: np.random.Generator, allowed: ArrayLike | None, scores: ArrayLike | None
+        self,
+        actions: ArrayLike,
+        rng: np.random.Generator,
+        allowed: ArrayLike | None,
+        scores: ArrayLike | None,
+        recorded: bool = True,
     ) -> tuple[Array, Array, Choice, float]:
-        """Return the actions, the lifted actions, the choice that would be made now, and its estimate."""
+        """Return the actions, the lifted actions, the choice that would be made now, and its estimate.
+
+        If it would not be `recorded`, the choice may not use what only recorded choices can pay for.
+        """
         array = self._read(actions)
         candidates = None if allowed is None else inputs.as_allowed(allowed, len(array))
         ranks = self.scoring.read(array, scores)
@@ -252,6 +260,8 @@ class Chooser(Layout):
         lifted = self._show(array, ranks, observe=False)
         rows = lifted if candidates is None else lifted[candidates]
         before, view = self.rule.state(), self.belief.view(rows)
+        if not recorded:
+            view = view.unrecorded()
         choice = self.rule.choose(view, len(rows), rng)
         self.rule.restore(before)
         estimate = view.estimate(choice.index)

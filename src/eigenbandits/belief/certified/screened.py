@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from eigenbandits import merging
 from eigenbandits.belief.base import Belief, Finding, Rows, View
 from eigenbandits.belief.certified.least_upper import LeastUpper
 from eigenbandits.belief.certified.mixture_set import MixtureSet
@@ -15,8 +16,8 @@ from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
 
-# An action is admitted if its proven regret is at most this many times the width of its own interval. For optimism's
-# own choice the factor is 1, so the proven bound on the cumulative regret grows by this factor.
+# The proven regret of all choices is at most this many times the widths of their own intervals. For optimism's choices
+# the factor is 1, so the proven bound on the cumulative regret grows by this factor.
 SLACK = 2.0
 
 
@@ -25,12 +26,13 @@ class Screened(Belief):
 
     With U and L the bounds of the proven set, the regret of an action x is at most max U − L(x). Optimism takes the
     action with the highest U, whose regret is therefore at most its own width U(x) − L(x), and every proof of its
-    regret adds up the widths of the actions chosen. Any other action will do as well, up to a factor c, if
+    regret adds up the widths of the actions chosen. Other actions will do as well, up to a factor c, as long as
 
-        max U − L(x) ≤ c (U(x) − L(x)),
+        Σ max U − L(x) ≤ c Σ (U(x) − L(x))
 
-    and among these, the posterior chooses by its own, far narrower bounds: an assumption decides where to explore, and
-    the proof limits what that can cost.
+    over all choices so far. The `credit` is what is left of the right side. An action is admitted if the credit is
+    still at least 0 after it, and so is optimism's choice, which never lowers it. Among these, the posterior chooses by
+    its own, far narrower bounds: an assumption decides where to explore, and the proof limits what that can cost.
 
     Parameters
     ----------
@@ -52,14 +54,19 @@ class Screened(Belief):
     """
 
     offers: ClassVar[tuple[str, ...]] = ("estimates", "uppers", "lowers")
-    _state_names: ClassVar[tuple[str, ...]] = ("posterior", "proved")
+    _state_names: ClassVar[tuple[str, ...]] = ("posterior", "proved", "credit")
 
     def __init__(self, noise: float, theta_bound: float, delta: float = 0.01, width: float = 1.0) -> None:
         self.noise, self.theta_bound, self.delta, self.width = noise, theta_bound, delta, width
         self.posterior = Spectral(width=width)
         self.proved = MixtureSet(noise, theta_bound, delta)
+        self.credit = 0.0
         # The rewards being learned, so that after an interruption both have the same rewards.
         self._pending: tuple[Array, Array, Sequence[Array | None] | None] | None = None
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned; files of earlier versions have no credit."""
+        super().restore({"credit": 0.0} | state)
 
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Set up both."""
@@ -73,10 +80,12 @@ class Screened(Belief):
 
     def view(self, lifted: Array) -> ScreenedView:
         """Return a view of both through a decision set."""
-        return ScreenedView(self.posterior.view(lifted), self.proved.view(lifted))
+        return ScreenedView(self.posterior.view(lifted), self.proved.view(lifted), self.credit)
 
     def note(self, finding: Finding | None) -> None:
-        """Pass what a choice computed to the posterior, whose view computed it."""
+        """Record the choice's credit, and pass on what its view computed to the posterior."""
+        if finding is not None:
+            self.credit += finding.credit
         self.posterior.note(finding)
 
     def accepts(self, forecast: Array | None) -> bool:
@@ -115,7 +124,8 @@ class Screened(Belief):
         self._catch_up()
 
     def merge(self, replicas: Sequence[Replica[Any]], frame: Frame | None) -> None:
-        """Merge both."""
+        """Merge both, and add up the credits."""
+        self.credit = merging.total(replicas, "credit")
         self.posterior.merge([replica.inside(replica.part.posterior) for replica in replicas], frame)
         self.proved.merge([replica.inside(replica.part.proved) for replica in replicas], frame)
 
@@ -125,11 +135,13 @@ class Screened(Belief):
 
 
 class ScreenedView(View):
-    """The posterior and the proven set, seen through one decision set."""
+    """The posterior and the proven set, seen through one decision set, with the credit for one choice."""
 
-    def __init__(self, posterior: View, proved: LeastUpper) -> None:
+    def __init__(self, posterior: View, proved: LeastUpper, credit: float = 0.0) -> None:
         self.posterior_view = posterior
         self.proved = proved
+        self.credit = credit
+        self._top: tuple[int, float] | None = None
 
     def estimates(self) -> Array:
         """Return the posterior's estimates."""
@@ -143,15 +155,25 @@ class ScreenedView(View):
         """Return the proven lower bounds."""
         return self.proved.lowers()
 
+    def optimism(self) -> tuple[int, float]:
+        """Return the action with the highest proven upper bound, and that bound."""
+        if self._top is None:
+            self._top = self.proved.best()
+        return self._top
+
+    def earned(self, index: int) -> float:
+        """Return what choosing an action adds to the credit; below 0, what it takes."""
+        upper, lower = self.proved.least_of(index), self.proved.highest_of(index)
+        return SLACK * (upper - lower) - (self.optimism()[1] - lower)
+
     def best(self) -> tuple[int, float]:
         """Return the posterior's choice among the admitted actions, and its proven upper bound."""
         index, _ = self.posterior_view.best()
-        optimist, top = self.proved.best()
-        upper, lower = self.proved.least_of(index), self.proved.highest_of(index)
-        if top - lower <= SLACK * (upper - lower):
-            return index, upper
+        if self.credit + self.earned(index) >= 0.0:
+            return index, self.proved.least_of(index)
+        optimist, top = self.optimism()
         uppers, lowers = self.proved.uppers(), self.proved.lowers()
-        admitted = top - lowers <= SLACK * (uppers - lowers)
+        admitted = self.credit + SLACK * (uppers - lowers) >= top - lowers
         # Regardless of rounding.
         admitted[optimist] = True
         index = int(np.where(admitted, self.posterior_view.uppers(), -np.inf).argmax())
@@ -166,8 +188,10 @@ class ScreenedView(View):
         return self.posterior_view.believer()
 
     def finding(self, index: int) -> Finding | None:
-        """Return the posterior's finding."""
-        return self.posterior_view.finding(index)
+        """Return the posterior's finding, with the credit of the choice."""
+        finding = self.posterior_view.finding(index) or Finding()
+        finding.credit = self.earned(index)
+        return finding
 
     def prefetch(self, sizes: list[int]) -> None:
         """Let both prefetch all parts at once."""
@@ -175,5 +199,9 @@ class ScreenedView(View):
         self.proved.prefetch(sizes)
 
     def part(self, rows: slice | Rows) -> ScreenedView:
-        """Return the view of a subset of the actions."""
+        """Return the view of a subset of the actions; it has no credit, since several parts cannot all spend it."""
         return ScreenedView(self.posterior_view.part(rows), self.proved.part(rows))
+
+    def unrecorded(self) -> ScreenedView:
+        """Return the view without the credit: what is not recorded cannot be paid for."""
+        return ScreenedView(self.posterior_view, self.proved)
