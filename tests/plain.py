@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -266,3 +267,18 @@ class PlainPSLB(PlainLinear):
             # (x − ref)ᵀθ + κc = (x − μ)ᵀθ + κ(c + (μ − ref)ᵀθ/κ).
             matrix[:-1, -1] = (mean - self.sets[0].mean(axis=0)) / kappa
         return matrix
+
+
+def spectral_uppers(belief: Any, lifted: Matrix) -> Vector:
+    """Return the optimistic values of a spectral posterior by dense matrices, one action after the other."""
+    count, sigma = belief.evidence.weight, belief.noise
+    standard = belief.omega_of(len(lifted)) / (belief.width * sigma)
+    estimates = lifted @ belief.center
+    squares = [float(x @ belief.inverse.full() @ x) for x in lifted]
+    favorite = max(range(len(lifted)), key=lambda row: estimates[row] + standard * sigma * math.sqrt(squares[row]))
+    uppers = []
+    for estimate, square in zip(estimates, squares, strict=True):
+        rewards = 0.0 if not count else square * (min(1.0 / squares[favorite], count) if squares[favorite] else count)
+        deviations = max(standard, math.sqrt(2.0 * math.log(rewards)) if rewards > 1.0 else 0.0)
+        uppers.append(estimate + belief.width * sigma * deviations * math.sqrt(square))
+    return np.array(uppers)

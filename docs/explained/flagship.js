@@ -84,9 +84,15 @@
       // Vectors and rewards mostly grow together, so one new spectrum can wait for the rewards, but not two.
       if (this.fittedVersion < 0 || this.version > this.fittedVersion + 1 || this.count >= this.due) this.fit();
       const lifted = rows.map((x) => [...x, this.intercept]);
-      const radius = this.noise * Math.max(1, expectedMaximum(actions.length));
+      const deviations = Math.max(1, expectedMaximum(actions.length));
       const estimates = times(lifted, this.center);
-      const uppers = lifted.map((x, k) => estimates[k] + radius * Math.sqrt(quadratic(this.inverse, x)));
+      const squares = lifted.map((x) => quadratic(this.inverse, x));
+      const upper = (k, width) => estimates[k] + width * this.noise * Math.sqrt(squares[k]);
+      const favorite = largest(lifted.map((_, k) => upper(k, deviations)));
+      // An action that has been neglected for this favorite gets more optimism; see theory.marginal.neglect.
+      const known = Math.min(1 / squares[favorite], this.count);
+      const neglect = (k) => Math.sqrt(2 * Math.log(Math.max(known * squares[k], 1)));
+      const uppers = lifted.map((_, k) => upper(k, Math.max(deviations, neglect(k))));
       const index = largest(uppers);
       // What each member says of the set, until the reward is known: its highest value, and how far below the choice is.
       const said = this.members.map((member) => {

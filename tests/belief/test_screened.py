@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.plain import spectral_uppers
 
 import eigenbandits as eb
 from eigenbandits.belief import Screened, Spectral
@@ -36,12 +37,6 @@ def proved_bounds(proved, actions):
     return np.max(lowers, axis=0), np.min(uppers, axis=0)
 
 
-def posterior_uppers(policy, actions):
-    posterior = policy.belief.posterior
-    widths = np.sqrt(np.einsum("ij,jk,ik->i", actions, posterior.inverse.full(), actions))
-    return actions @ posterior.center + posterior.omega_of(len(actions)) * widths
-
-
 @pytest.mark.parametrize("slack", [1.0, 1.02, 2.0, 1e9])
 def test_the_choice_is_the_posteriors_among_the_actions_admitted(slack, monkeypatch):
     monkeypatch.setattr(screened, "SLACK", slack)
@@ -51,7 +46,7 @@ def test_the_choice_is_the_posteriors_among_the_actions_admitted(slack, monkeypa
         actions = offered.actions
         decision = policy.choose(actions)
         lowers, uppers = proved_bounds(policy.belief.proved, actions)
-        values = posterior_uppers(policy, actions)
+        values = spectral_uppers(policy.belief.posterior, actions)
         after = slack * (widths + uppers - lowers) - (proved_regret + uppers.max() - lowers)
         admitted = after >= -1e-9 * slack
         assert admitted[decision.index], number
@@ -105,14 +100,6 @@ def test_credits_add_up_and_the_snapshot_counts_once():
     (policy, _), (other, _), (base, _) = (with_credit(credit) for credit in (5.0, 4.0, 3.0))
     policy.merge([other], base)
     assert policy.belief.credit == 6.0
-
-
-def test_a_file_without_credit_is_read():
-    policy, _ = with_credit(3.0)
-    state = policy.belief.state()
-    del state["credit"]
-    policy.belief.restore(state)
-    assert policy.belief.credit == 0.0
 
 
 def test_bounds_of_one_action_are_those_of_all():

@@ -12,6 +12,7 @@ from eigenbandits.theory.marginal import (
     excess_kurtosis,
     expected_maximum,
     left_out,
+    neglect,
     noise_variance,
     regret_evidence,
     regret_residuals,
@@ -157,3 +158,9 @@ def test_the_expected_maximum_is_the_integral(count):
 
     exact = quad(density, -10.0, 12.0, limit=400, points=[0.0, 2.0, 4.0])[0]
     assert expected_maximum(count) == pytest.approx(exact, rel=0.07 if count == 2 else 0.03)
+
+
+def test_neglect_is_the_index_of_lai():
+    # After 900 rewards of one action and 4 of another with σ = 2, the other's value is raised by √(2σ² log(900/4)/4).
+    assert 2.0 * 4**-0.5 * neglect(np.array([900 / 4]))[0] == pytest.approx((2 * np.log(225.0)) ** 0.5)
+    assert neglect(np.array([0.0, 0.9, 1.0])).tolist() == [0.0, 0.0, 0.0]

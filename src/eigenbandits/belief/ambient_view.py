@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,28 @@ if TYPE_CHECKING:
 MANY, FEW = 64, 8
 
 
+@dataclass(slots=True)
+class Rough:
+    """What single precision says about many actions.
+
+    Attributes
+    ----------
+    rows, sizes, scale
+        The actions in single precision, divided by a scale, and bounds on their squared norms.
+    estimates, lengths
+        Upper bounds on xᵀθ̂ and on ‖x‖_{Z⁻¹}.
+    close
+        Which lengths come from all directions; the others, from a few, are less close.
+    """
+
+    rows: NDArray[np.float32]
+    sizes: Array
+    scale: float
+    estimates: Array
+    lengths: Array
+    close: NDArray[np.bool_]
+
+
 class AmbientView(View):
     """C_d as seen through one decision set."""
 
@@ -31,6 +54,7 @@ class AmbientView(View):
     _estimates: Array | None = None
     _uppers: Array | None = None
     _products: Array | None = None
+    _rough: Rough | None = None
     _kept: tuple[int, Array, Array] | None = None
     _root: Root | None = None
     _list_size: ListSize | None = None
@@ -43,6 +67,14 @@ class AmbientView(View):
         self._center = belief.center
         self._solved: dict[int, Array] = {}
         self._known: dict[int, float] = {}
+
+    def reach(self, lengths: Array) -> Array:
+        """Return how far the optimistic value is above the estimate, given ‖x‖_{Z⁻¹}; it grows with the length."""
+        return self.omega * lengths
+
+    def radius_of(self, index: int) -> float:
+        """Return the radius with which one action's optimistic value was computed."""
+        return self.omega
 
     def estimates(self) -> Array:
         """Return xᵀθ̂."""
@@ -64,7 +96,7 @@ class AmbientView(View):
         solved = self.belief.inverse.times_rows(actions)
         self._solved.update(zip(rows.tolist(), solved, strict=True))
         squares = np.vecdot(actions, solved)
-        values = np.asarray(actions @ self._center + self.omega * np.sqrt(np.maximum(squares, 0.0)))
+        values = np.asarray(actions @ self._center + self.reach(np.sqrt(np.maximum(squares, 0.0))))
         self._known.update(zip(rows.tolist(), values.tolist(), strict=True))
         return values
 
@@ -72,8 +104,11 @@ class AmbientView(View):
         """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for one action."""
         if index not in self._known:
             action = self.lifted[index].astype(np.float64, copy=False)
-            solved = self._solved[index] = self.belief.inverse.times(action)
-            self._known[index] = kernels.ambient_bound(action, solved, self._center, self.omega)
+            solved = self._solved.get(index)
+            if solved is None:
+                solved = self._solved[index] = self.belief.inverse.times(action)
+            estimate, length = kernels.ambient_bound(action, solved, self._center)
+            self._known[index] = estimate + float(self.reach(np.array([length]))[0])
         return self._known[index]
 
     def finding(self, index: int) -> Finding | None:
@@ -147,27 +182,36 @@ class AmbientView(View):
         off = linalg.rounding(2 * dim, single=False) * math.sqrt(linalg.dot(self._center, self._center)) * sizes**0.5
         wide = linalg.rounding(2 * dim**2, single=False) / self.belief.ridge * sizes
         low, high = np.sqrt(np.maximum(squares - wide, 0.0)), np.sqrt(np.maximum(squares + wide, 0.0))
-        return estimates - off + self.omega * low, estimates + off + self.omega * high
+        return estimates - off + self.reach(low), estimates + off + self.reach(high)
 
     def _bounds(self) -> Array:
         """Return bounds on the optimistic values: from few directions, then from all for those that may still win."""
+        rough = self._rough = self._rough or self._measured()
+        bounds = np.asarray(rough.estimates + self.reach(rough.lengths))
+        if rough.close.all():
+            return bounds
+        left = np.flatnonzero(bounds >= self.upper_of(int(bounds.argmax())))
+        self._list_size = ListSize(len(bounds), len(left))
+        if len(left) > FEW_LEFT:
+            rows = left[~rough.close[left]]
+            closer = rough.scale * self._single_lengths(rough.rows[rows], rough.sizes[rows])
+            rough.lengths[rows] = np.minimum(rough.lengths[rows], closer)
+            rough.close[rows] = True
+            bounds[rows] = rough.estimates[rows] + self.reach(rough.lengths[rows])
+        return bounds
+
+    def _measured(self) -> Rough:
+        """Return bounds on estimates and lengths in single precision, from few directions if these are at hand."""
         belief = self.belief
         rows, sizes, scale = linalg.to_single(self.lifted)
         # A vector too small for single precision has a square of 0 there: as good as 1e-6 of the largest one.
         sizes += 1e-12 * float(sizes.max())
         off = linalg.rounding(rows.shape[1]) * math.sqrt(linalg.dot(self._center, self._center))
         estimates = scale * (linalg.project(rows, self._center) + off * np.sqrt(sizes))
-        radius = self.omega * scale
         self._list_size = ListSize(len(rows), None) if len(rows) >= MANY else None
-        if self._list_size is None or belief.inverse.compression is None or not belief.short_list.active:
-            return np.asarray(estimates + radius * self._single_lengths(rows, sizes))
-        bounds = np.asarray(estimates + radius * belief.inverse.lengths(rows))
-        left = np.flatnonzero(bounds >= self.upper_of(int(bounds.argmax())))
-        self._list_size = ListSize(len(rows), len(left))
-        if len(left) > FEW_LEFT:
-            closer = estimates[left] + radius * self._single_lengths(rows[left], sizes[left])
-            bounds[left] = np.minimum(bounds[left], closer)
-        return bounds
+        few = self._list_size is not None and belief.inverse.compression is not None and belief.short_list.active
+        lengths = belief.inverse.lengths(rows) if few else self._single_lengths(rows, sizes)
+        return Rough(rows, sizes, scale, estimates, np.asarray(scale * lengths), np.full(len(rows), not few))
 
     def _single_lengths(self, rows: NDArray[np.float32], sizes: Array) -> Array:
         """Return bounds on ‖x‖_{Z⁻¹} from single precision, with slack for its error and that of the exact value."""
@@ -194,9 +238,9 @@ class AmbientView(View):
         return self._products[index] if self._products is not None else self._solved.get(index)
 
     def optimist(self, index: int) -> Callable[[], Array]:
-        """Return a function that computes θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}."""
+        """Return a function that computes θ̂ + Ω Z⁻¹x/‖x‖_{Z⁻¹}, with the action's own radius if it has one."""
         action, solved = self._copies(index)
-        center, omega = self._center, self.omega
+        center, omega = self._center, self.radius_of(index)
 
         def model() -> Array:
             width = float(np.sqrt(max(float(action @ solved), 0.0)))

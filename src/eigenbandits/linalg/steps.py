@@ -33,10 +33,9 @@ def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) ->
     return index, uppers, estimates, products[index] if products.size else inverse @ actions[index]
 
 
-def ambient_bound(action: Array, solved: Array, center: Array, omega: float) -> float:
-    """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} for one action x, given Z⁻¹x."""
-    estimate: float = dot(action, center)
-    return estimate + omega * math.sqrt(max(dot(action, solved), 0.0))
+def ambient_bound(action: Array, solved: Array, center: Array) -> tuple[float, float]:
+    """Return xᵀθ̂ and ‖x‖_{Z⁻¹} for one action x, given Z⁻¹x."""
+    return dot(action, center), math.sqrt(max(dot(action, solved), 0.0))
 
 
 def ambient_step(

@@ -18,7 +18,7 @@ VERSION = 4
 # The earliest version that is read: files of version 3 name classes without their modules.
 EARLIEST = 3
 # Attributes that policies did not have when the first of these files were written; they stay as in a new policy.
-ADDED = {"encoder", "relative", "blank", "block", "drawn", "repeats", "mean", "least_growth", "errors"}
+ADDED = {"encoder", "relative", "blank", "block", "drawn", "repeats", "mean", "least_growth", "errors", "credit"}
 # The names that attributes had when the first of these files were written.
 FORMER = {"basis": "reading", "censoring": "bounds", "proved": "bounds"}
 

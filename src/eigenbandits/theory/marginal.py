@@ -126,6 +126,21 @@ def expected_maximum(count: int) -> float:
     return float(ndtri(0.5264 ** (1.0 / count)))
 
 
+def neglect(ratios: Array) -> Array:
+    """Return √(2 log r), or 0 for r ≤ 1: the optimism that an action deserves if it has been neglected r-fold.
+
+    If one of several unrelated actions was chosen N and another n times, r = N/n, and the optimistic value of the
+    latter is its mean reward + σ√(2 log(N/n)/n): Lai's index (1987), now known as KL-UCB⁺, for normal rewards. In the
+    long run it explores as rarely as any policy can that finds the best action in every problem (Honda 2019).
+
+    Examples
+    --------
+    >>> neglect(np.array([0.5, 1.0, 100.0])).round(2).tolist()
+    [0.0, 0.0, 3.03]
+    """
+    return np.asarray(np.sqrt(2.0 * np.log(np.maximum(ratios, 1.0))))
+
+
 def regret_residuals(gram: Array, cross: Array, squares: float, count: float) -> Array:
     """Return what is left of the rewards once a member's forecasts have explained what they can.
 

@@ -64,10 +64,6 @@ class Screened(Belief):
         # The rewards being learned, so that after an interruption both have the same rewards.
         self._pending: tuple[Array, Array, Sequence[Array | None] | None] | None = None
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned; files of earlier versions have no credit."""
-        super().restore({"credit": 0.0} | state)
-
     def start(self, dim: int, intercept: float = 0.0) -> None:
         """Set up both."""
         self.posterior.start(dim, intercept)

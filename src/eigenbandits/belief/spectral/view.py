@@ -12,6 +12,7 @@ from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
 from eigenbandits.inputs import Array
+from eigenbandits.theory.marginal import neglect
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
@@ -49,6 +50,10 @@ class SpectralView(AmbientView):
     belief: Spectral
 
     _values: Array | None = None
+    # Whether neglected actions have been compared with the favorite; and what turns xᵀZ⁻¹x into a ratio to it, if any
+    # of them is raised.
+    _compared = False
+    _standard: float | None = None
 
     @property
     def allowance(self) -> float:  # type: ignore[override]
@@ -60,6 +65,72 @@ class SpectralView(AmbientView):
         if self._values is None:
             self._values = linalg.project(self.lifted, self.belief.members.T)
         return self._values
+
+    def reach(self, lengths: Array) -> Array:
+        """Return how far the optimistic value is above the estimate: further if the action has been neglected."""
+        found = self.omega * lengths
+        if self._standard is None:
+            return found
+        scale = self.belief.width * self.belief.noise
+        return np.asarray(np.maximum(found, scale * neglect(self._standard * lengths**2) * lengths))
+
+    def radius_of(self, index: int) -> float:
+        """Return the radius with which one action's optimistic value was computed."""
+        if self._standard is None:
+            return self.omega
+        length = np.sqrt(np.maximum(linalg.dot(*self._copies(index)), 0.0))
+        return float(self.reach(np.array([length]))[0] / length) if length else self.omega
+
+    def best(self) -> tuple[int, float]:
+        """Return the favorite, the action that e_K prefers, or one that is preferred because it has been neglected."""
+        index, upper = super().best()
+        return super().best() if not self._compared and self._compare(index) else (index, upper)
+
+    def uppers(self) -> Array:
+        """Return the optimistic values."""
+        if self._uppers is None and self._compared:
+            super().uppers()
+            self._raise()
+        uppers = super().uppers()
+        if not self._compared and self._compare(int(uppers.argmax())):
+            uppers = super().uppers()
+        return uppers
+
+    def _compare(self, favorite: int) -> bool:
+        """Raise the optimistic values of actions neglected for the favorite; return whether there may be any.
+
+        Neglected means that less is known about them. The rewards that are known about the favorite count as at most
+        all of them.
+        """
+        self._compared = True
+        belief, count = self.belief, self.belief.evidence.weight
+        if not count or not self.omega:
+            return False
+        if self._uppers is not None:
+            lengths = self._lengths()
+            square = float(lengths[favorite]) ** 2
+        else:
+            assert self._rough is not None
+            lengths = self._rough.lengths
+            square = linalg.dot(*self._copies(favorite))
+        standard = min(1.0 / square, count) if square > 0.0 else count
+        # No action is raised up to this ratio, where √(2 log r) = e_K.
+        if standard * float(lengths.max()) ** 2 <= math.exp(0.5 * (self.omega / (belief.width * belief.noise)) ** 2):
+            return False
+        self._standard = standard
+        self._known.clear()
+        self._raise()
+        return True
+
+    def _lengths(self) -> Array:
+        """Return ‖x‖_{Z⁻¹}, given optimistic values before any is raised."""
+        assert self._uppers is not None
+        return (self._uppers - self.estimates()) / self.omega
+
+    def _raise(self) -> None:
+        """Raise the optimistic values, if all are known."""
+        if self._uppers is not None and self._standard is not None:
+            self._uppers = self.estimates() + self.reach(self._lengths())
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x if it is known, and the forecast that the decision carries until its reward arrives."""
