@@ -7,9 +7,9 @@ from pathlib import Path
 from eigenbandits.extras import need
 from eigenbandits.inputs import whole
 from eigenbandits.lab.errors import LabError, unknown
-from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, PendingCell
+from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome
 
-__all__ = ["Engine", "Listener", "Outcome", "PendingCell", "make_engine"]
+__all__ = ["Engine", "Listener", "Outcome", "make_engine"]
 
 ENGINES = ("serial", "processes", "dask")
 
