@@ -1,7 +1,5 @@
 """The experiments in examples/ can be planned as they are, and run when they are made short."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is written down of a run, against runs that are worked out by hand or by brute force."""
 
-from __future__ import annotations
-
 from itertools import islice
 from types import SimpleNamespace
 

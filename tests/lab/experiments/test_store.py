@@ -1,7 +1,5 @@
 """Files that are cut short, disks that fill up, folders in use: one sentence each, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
