@@ -18,7 +18,7 @@ def command(
     rounds: options.Rounds = 1000,
     seeds: options.Seeds = 200,
     delta: Annotated[float, typer.Option(help="δ, the probability of failure that each bound allows.")] = 0.05,
-    vectors: options.Vectors = options.VectorKind.sphere,
+    vectors: options.Vectors = "sphere",
     certified: Annotated[
         bool,
         typer.Option("--certified", help="Measure the certified set, also where decision sets follow the rewards."),
@@ -31,7 +31,7 @@ def command(
     from eigenbandits.lab.studies import certified as certified_study
     from eigenbandits.lab.studies import coverage
 
-    environment = model.environment(vectors=vectors.value)
+    environment = model.environment(vectors=vectors)
     with options.refusals():
         study = certified_study if certified else coverage
         experiment = study.experiment(environment, rounds, seeds, delta)
