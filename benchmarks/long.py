@@ -70,7 +70,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     sums: dict[str, list[float]] = {age: [] for age in policies}
     order = list(policies)
     started = process_time()
-    # The stream of the old one goes on where it was: these rounds are new to both.
+    # The stream of the old one continues where it was: these rounds are new to both.
     for _ in range(task["rounds"] // BLOCK):
         offered = list(islice(rounds, BLOCK))
         for age in order:
