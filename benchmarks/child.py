@@ -1,4 +1,4 @@
-"""One cell of the comparison, in a process of its own: `python -m benchmarks.child`, with its task on standard input."""
+"""One cell of the comparison, in a process of its own: `python -m benchmarks.child`, with its task on stdin."""
 
 from __future__ import annotations
 
