@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--budget", type=float, default=8.0, help="seconds of choosing and learning after which a cell ends")
     add("--limit", type=float, default=400.0, help="seconds after which a cell is given up")
     add("--publish", action="store_true", help="put the results of earlier runs into the documentation, and end")
-    add("--fresh", action="store_true", help="measure anew what earlier runs have left on disk")
+    add("--fresh", action="store_true", help="measure again what earlier runs have left on disk")
     add("--quick", action="store_true", help="two sizes, one thread, 200 rounds, a second each: does it all work?")
     add("--ratios", action="store_true", help="what we promise about speed, between methods that take turns")
     add("--amortized", action="store_true", help="of --ratios only the flagship's sum over all of 2,000 rounds")

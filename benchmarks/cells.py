@@ -23,7 +23,7 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 def ask(module: str, task: dict[str, Any], threads: int, limit: float) -> dict[str, Any]:
     """Run `python -m module` with the task on its standard input and return the JSON that it prints.
 
-    A result that is on disk, from the same task and the same code, is returned at once: an interrupted run goes on
+    A result that is on disk, from the same task and the same code, is returned at once: an interrupted run continues
     where it stopped. A child that fails or runs out of time gives {"failed": reason}, which is kept too.
     """
     kept = CACHE / "cells" / f"{_key(module, task, threads)}.json"

@@ -1,4 +1,4 @@
-"""One cell of the comparison, in a process of its own: `python -m benchmarks.child`, told what to do on stdin."""
+"""One cell of the comparison, in a process of its own: `python -m benchmarks.child`, with its task on stdin."""
 
 from __future__ import annotations
 

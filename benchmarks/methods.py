@@ -72,7 +72,7 @@ METHODS: dict[str, Entry] = {
         "EigenUCB, nothing set",
         "ours",
         _ours(lambda s: eb.EigenUCB(seed=0)),
-        "told nothing, not even the noise",
+        "given nothing, not even the noise",
     ),
     "eigen-32": Entry(
         "EigenUCB, nothing set, float32",

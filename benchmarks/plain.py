@@ -101,7 +101,7 @@ class OfulBlasFull(_Oful):
 
 
 class OfulInverse(OfulShermanMorrison):
-    """The inverse and the determinant found anew in every round."""
+    """The inverse and the determinant computed again in every round."""
 
     def __init__(self, dim: int, noise: float) -> None:
         super().__init__(dim, noise)

@@ -17,7 +17,7 @@ VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 # What became of each peer, for the report: {"coba": "8.1.0", "river": "not installed: ..."}.
 RECORD = VENV / "peers.json"
-TOOLS = ["matplotlib>=3.8", "threadpoolctl>=3.5", "pytest-benchmark>=5", "py-spy>=0.4"]
+TOOLS = ["matplotlib>=3.8", "threadpoolctl>=3.5", "py-spy>=0.4"]
 
 
 def main() -> int:

@@ -202,7 +202,7 @@ def test_every_room_of_the_table_that_exists_is_checked():
         ("eigenbandits.environments.base", "from eigenbandits.papers import lale2019"),
         ("eigenbandits.lab.experiments.store", "from eigenbandits.lab.reporting import html"),
         ("eigenbandits.lab.studies.demo", "from eigenbandits.serve import client"),
-        ("eigenbandits.lab.downloads.fetch", "from eigenbandits.lab.experiments import store"),
+        ("eigenbandits.lab.downloads", "from eigenbandits.lab.experiments import store"),
         ("eigenbandits.lab.reporting.tables", "def f():\n    from eigenbandits.lab.studies import demo"),
         ("eigenbandits.lab.errors", "from eigenbandits.lab import folders"),
         ("eigenbandits.serve.app", "if True:\n    import eigenbandits.lab.errors"),

@@ -1,7 +1,5 @@
 """Every public policy, and the variants of it that behave differently, as cases for the generic checks."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field

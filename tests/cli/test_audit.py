@@ -1,7 +1,5 @@
 """`eigenbandits audit`: what it prints is what the audit found."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

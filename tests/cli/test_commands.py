@@ -1,7 +1,5 @@
 """The commands, small, with what they print and leave checked against the runner and against raw data."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess
@@ -89,7 +87,7 @@ def test_the_comparison_runs_only_the_policies_that_are_given(tmp_path):
 
 def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     result = invoke(
-        *("coverage", "--rounds", 25, "--seeds", 3, "--delta", 0.1, "--choices", "Random", "--subspace", "every-round"),
+        *("coverage", "--rounds", 25, "--seeds", 3, "--delta", 0.1),
         *("--dim", 6, "--rank", 2, "--arms", 5, "--perturbation", 0.5, "--engine", "serial", "--out", tmp_path),
     )
     assert result.exit_code == 0, result.output
@@ -97,7 +95,7 @@ def test_coverage_prints_and_writes_the_same_counts(tmp_path):
     assert len(rows) == 2 + 2 * (2 + 6)  # C_d; with and without anytime, C_p and C_m
     saved = json.loads((tmp_path / "experiment.json").read_text())["settings"]
     assert [env["dim"] for env in saved["environments"].values()] == [6]
-    assert saved["policies"]["Random"]["refresh"] == "every-round"
+    assert saved["policies"]["PSLB"]["delta"] == 0.1
     # The paper allows δ, 3δ, 4δ.
     allowed = {row["set"]: round(float(row["allowed"]), 6) for row in rows}
     assert allowed == {"C_d": 0.1, "C_p": 0.3, "C_m": 0.4}
@@ -152,7 +150,7 @@ def test_coverage_leaves_the_theorem_out_where_it_does_not_apply(tmp_path):
         (["compare", "--only", "PSBL"], "there is no policy 'PSBL'; did you mean 'PSLB'?"),
         (["compare", "--perturbation", -1], "perturbation is -1; expected a number of at least 0."),
         (["coverage", "--delta", 2], "delta is 2; expected a number between 0 and 1, such as 0.01."),
-        (["coverage", "--choices", "Greedy"], "'PSLB', 'OFUL', 'Random'"),
+        (["coverage", "--vectors", "round"], "'sphere', 'cube', 'heavy', 'duplicates'"),
         (["coverage", "--workers", 0], "workers is 0; expected a whole number of at least 1."),
         (["demo", "--round", 3, "--color"], "--round"),
         (["dmo"], "dmo"),

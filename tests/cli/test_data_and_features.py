@@ -1,7 +1,5 @@
 """The commands `data` and `features`: what they print, what they leave, and one sentence when something is wrong."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """`eigenbandits run` and `eigenbandits report` as a user types them: exit codes and one sentence each."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

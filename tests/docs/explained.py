@@ -1,7 +1,5 @@
 """The problems of the interactive explanation, and its three policies, in Python."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The map of the code: every hop of its diagrams exists, and every room has its row."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

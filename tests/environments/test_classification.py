@@ -1,7 +1,5 @@
 """Labeled examples as bandits, against examples that are written out by hand."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The digits: the shipped networks against images that they never saw, a network by hand, and the training's slopes."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

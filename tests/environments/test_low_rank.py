@@ -1,7 +1,5 @@
 """The paper's random model has the covariances, bounds and streams that it promises."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Replay of logged data: what a policy learns from it, and that rejected events leave no trace."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A small experiment that the tests of the lab share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +9,6 @@ import typer
 
 from eigenbandits.cli import options
 from eigenbandits.cli.runner import LowRankOptions, Runner, runs_experiments, write_table
-
-Chooser = StrEnum("Chooser", {"PSLB": "PSLB", "OFUL": "OFUL", "Random": "Random"})
-Refresh = StrEnum("Refresh", {"lazy": "lazy", "every_round": "every-round"})
-KnownRank = StrEnum("KnownRank", ["true", "auto"])
 
 
 @runs_experiments
@@ -23,12 +18,7 @@ def command(
     rounds: options.Rounds = 1000,
     seeds: options.Seeds = 200,
     delta: Annotated[float, typer.Option(help="δ, the probability of failure that each bound allows.")] = 0.05,
-    choices: Annotated[Chooser, typer.Option(help="Which policy makes the choices.")] = Chooser.PSLB,
-    subspace: Annotated[Refresh, typer.Option(help="How often the subspace is recomputed.")] = Refresh.lazy,
-    use_rank: Annotated[KnownRank, typer.Option(help="The rank that the sets use: the true one, or the one found.")] = (
-        KnownRank.true
-    ),
-    vectors: options.Vectors = options.VectorKind.sphere,
+    vectors: options.Vectors = "sphere",
     certified: Annotated[
         bool,
         typer.Option("--certified", help="Measure the certified set, also where decision sets follow the rewards."),
@@ -41,14 +31,10 @@ def command(
     from eigenbandits.lab.studies import certified as certified_study
     from eigenbandits.lab.studies import coverage
 
-    environment = model.environment(vectors=vectors.value)
+    environment = model.environment(vectors=vectors)
     with options.refusals():
-        settings = (choices.value, subspace.value, use_rank.value)
-        experiment = (
-            certified_study.experiment(environment, rounds, seeds, delta)
-            if certified
-            else coverage.experiment(environment, rounds, seeds, delta, *settings)
-        )
+        study = certified_study if certified else coverage
+        experiment = study.experiment(environment, rounds, seeds, delta)
     results = run(experiment, out)
     typer.echo(f"{environment.name}, {seeds} runs of {rounds:,} rounds, δ = {delta:g}", nl=False)
     if certified:
@@ -56,6 +42,5 @@ def command(
         typer.echo(f", for each kind of decision sets\n\n{certified_study.report(rows)}")
     else:
         rows = coverage.summarize(results, delta)
-        typer.echo(", choices by {}, subspace found {}, rank {}\n".format(*settings))
-        typer.echo(coverage.report(environment, delta, results, rows))
+        typer.echo(f"\n\n{coverage.report(environment, delta, results, rows)}")
     write_table(results.folder / f"{experiment.name}.csv", rows)

@@ -27,7 +27,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Fetch a dataset from its public source; stop it at any time, and the same command continues."""
-    from eigenbandits.lab.downloads.fetch import fetch as fetch_source
+    from eigenbandits.lab.downloads import fetch as fetch_source
     from eigenbandits.lab.studies.problems import fetch as problems
     from eigenbandits.papers.lale2019.datasets import sources
 

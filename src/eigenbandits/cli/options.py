@@ -5,17 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from eigenbandits.cli.version import versions
+from eigenbandits.environments.vectors import VectorKind
 from eigenbandits.inputs import whole
-
-VectorKind = StrEnum("VectorKind", ["sphere", "cube", "heavy", "duplicates"])
-EngineName = StrEnum("EngineName", ["serial", "processes", "dask"])
+from eigenbandits.lab.experiments.engines import EngineName
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,24 +18,20 @@ if TYPE_CHECKING:
     from eigenbandits.papers.lale2019 import Block, PaperFigure, Study
 
 
-Paper = StrEnum("Paper", ["lale2019"])
-Scale = StrEnum("Scale", ["quick", "full"])
-Layer = StrEnum("Layer", ["linear", "relu", "product"])
-
-
 @runs_experiments
 def command(
     run: Runner,
-    paper: Annotated[Paper, typer.Argument(help="The paper: Lale et al. 2019 is the only one so far.")],
+    paper: Annotated[Literal["lale2019"], typer.Argument(help="The paper: Lale et al. 2019 is the only one so far.")],
     figure: Annotated[
         str | None,
         typer.Option(help="A figure by its number, `digits`, `strong`, `sensitivity`, or `all`.", show_default="list"),
     ] = None,
-    scale: Annotated[Scale, typer.Option(help="quick: minutes, to see that it works; full: as in the docs.")] = (
-        Scale.quick
-    ),
+    scale: Annotated[
+        Literal["quick", "full"], typer.Option(help="quick: minutes, to see that it works; full: as in the docs.")
+    ] = "quick",
     layer: Annotated[
-        Layer | None, typer.Option(help="How the representation layer ends.", show_default="linear; with all: each")
+        Literal["linear", "relu", "product"] | None,
+        typer.Option(help="How the representation layer ends.", show_default="linear; with all: each"),
     ] = None,
     claims: Annotated[bool, typer.Option("--claims", help="Check the paper's claims against the results.")] = False,
     table: Annotated[
@@ -57,14 +52,14 @@ def command(
     """
     from eigenbandits.papers.lale2019.figure_list import listing
 
-    files = Files(run, scale.value, out, cache)
+    files = Files(run, scale, out, cache)
     with options.failures(LabError):
         if claims:
             files.check_claims(table, page)
         elif figure is None:
-            typer.echo(listing(out, scale.value, cache))
+            typer.echo(listing(out, scale, cache))
         else:
-            files.draw(figure, layer and layer.value, network or "")
+            files.draw(figure, layer, network or "")
 
 
 class Files:

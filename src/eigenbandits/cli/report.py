@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +10,7 @@ import typer
 from eigenbandits.cli import options
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments import Results
-
-Bands = StrEnum("Bands", {"standard_error": "standard error", "bootstrap": "bootstrap"})
-PairedTest = StrEnum("PairedTest", ["t", "wilcoxon"])
+from eigenbandits.lab.reporting.statistics import Bands, PairedTest
 
 
 def command(
@@ -26,8 +23,8 @@ def command(
         Path | None,
         typer.Option(help="Also write every figure to this folder, as PNG, PDF and SVG.", show_default="none"),
     ] = None,
-    bands: Annotated[Bands, typer.Option(help="What the bands in the figures are.")] = Bands.standard_error,
-    test: Annotated[PairedTest, typer.Option(help="The paired test between policies.")] = PairedTest.t,
+    bands: Annotated[Bands, typer.Option(help="What the bands in the figures are.")] = "standard error",
+    test: Annotated[PairedTest, typer.Option(help="The paired test between policies.")] = "t",
 ) -> None:
     """Write one HTML page on an experiment: figures, intervals, paired tests, settings, how to run it again."""
     from eigenbandits.lab.reporting.figures import plots
@@ -36,8 +33,8 @@ def command(
 
     with options.failures(LabError):
         results = Results.open(folder)
-        shown = plots(results, bands.value)
-        typer.echo(f"Wrote {write_report(results, to, test=test.value, figures=shown)}")
+        shown = plots(results, bands)
+        typer.echo(f"Wrote {write_report(results, to, test=test, figures=shown)}")
         if figures is not None:
             paths = save(shown, figures)
             typer.echo(f"Wrote {len(paths)} figures to {figures}")

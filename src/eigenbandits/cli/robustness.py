@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,15 +14,13 @@ from eigenbandits.extras import need
 QUICK_SEEDS = 3
 
 
-Rows = StrEnum("Rows", ["structure", "clicks"])
-
-
 @runs_experiments
 def command(
     run: Runner,
     rows: Annotated[
-        Rows, typer.Option(help="Problems with, partly with and without low rank, or rare clicks.")
-    ] = Rows.structure,
+        Literal["structure", "clicks"],
+        typer.Option(help="Problems with, partly with and without low rank, or rare clicks."),
+    ] = "structure",
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Skip d = 500, and run {QUICK_SEEDS} seeds unless --seeds is given.")
     ] = False,
@@ -47,7 +44,7 @@ def command(
     from eigenbandits.lab.studies.robustness import cases, clicks, study
 
     count = seeds or (QUICK_SEEDS if quick else 10)
-    if rows is Rows.clicks:
+    if rows == "clicks":
         results = run(clicks.experiment(count, rounds or clicks.ROUNDS, first_seed), out)
         sections, paths = clicks.sections(results), clicks.write(results)
     else:

@@ -22,7 +22,7 @@ from eigenbandits.lab.reporting.tables import listed, write_csv
 class Runner:
     """Runs experiments as the options of the command line say."""
 
-    engine: options.Engine = options.EngineName.processes
+    engine: options.Engine = "processes"
     workers: options.Workers = None
     scheduler: options.Scheduler = None
     refresh: options.Refresh = False
@@ -33,7 +33,7 @@ class Runner:
             try:
                 return experiment.run(
                     out,
-                    self.engine.value,
+                    self.engine,
                     workers=self.workers,
                     scheduler=self.scheduler,
                     refresh=self.refresh,

@@ -129,7 +129,7 @@ class Lists:
 
     @property
     def name(self) -> str:
-        """How many of what."""
+        """The environment, and how many actions a list has."""
         return f"Lists({self.environment.name}, count={self.count})"
 
     def instance(self, seed: int) -> ListInstance:

@@ -1,7 +1,5 @@
 """One process, many and a cluster give the same bytes; a worker that dies costs its own cell."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

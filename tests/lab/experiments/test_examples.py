@@ -1,7 +1,5 @@
 """The experiments in examples/ can be planned as they are, and run when they are made short."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -25,8 +23,8 @@ def test_an_example_is_planned_and_runs(path, tmp_path):
     except LabError as error:
         assert "features make" in path.read_text()
         pytest.skip(f"{error} The first lines of {path.name} say how to make it.")
-    labels = {(plan.policy, plan.environment) for plan in cells}
-    assert len({plan.cell.hash for plan in cells}) == len(cells) == len(labels) * len(experiment.seeds)
+    labels = {plan.labels for plan in cells}
+    assert len({plan.hash for plan in cells}) == len(cells) == len(labels) * len(experiment.seeds)
     assert f"eigenbandits run examples/experiments/{path.name}" in path.read_text()
     assert f"eigenbandits report results/{experiment.name}" in path.read_text()
     experiment.seeds, experiment.rounds = [0], 15

@@ -1,7 +1,5 @@
 """An experiment runs what is missing and nothing else, and its table is what single runs give."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Killed with -9 at random moments and started again, an experiment ends with the very table of one left alone."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Cells done, rounds per second and time left, by a clock that the test turns."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

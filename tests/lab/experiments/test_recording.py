@@ -1,7 +1,5 @@
 """What is written down of a run, against runs that are worked out by hand or by brute force."""
 
-from __future__ import annotations
-
 from itertools import islice
 from types import SimpleNamespace
 
@@ -13,7 +11,7 @@ import eigenbandits as eb
 from eigenbandits.environments import Classification, Log, LowRank, Replay, Round
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments import recording
-from eigenbandits.lab.experiments.recording import AccuracySets, Record, Recorder, columns, true_projection_error
+from eigenbandits.lab.experiments.recording import Record, Recorder, accuracy, columns, true_projection_error
 from eigenbandits.lab.experiments.run import Trace
 
 
@@ -82,30 +80,28 @@ def test_a_run_that_ended_early_keeps_its_last_round_and_has_no_regret_if_it_is_
 
 def test_accuracy_is_the_share_of_sets_in_which_the_model_ranks_a_best_action_first(monkeypatch):
     instance = LowRank(dim=5, rank=2, arms=7).instance(3)
-    model = np.random.default_rng(0).standard_normal(5)
+    models = np.array([*np.random.default_rng(0).standard_normal((6, 5)), instance.theta])
     sets = list(islice(instance.rounds(), 40))
-    right = [int(np.argmax(s.actions @ model)) == int(np.argmax(s.values)) for s in sets]
-    assert 0 < sum(right) < 40
-    assert AccuracySets(instance, 40).accuracy(model) == {"accuracy": sum(right) / 40}
-    assert AccuracySets(instance, 40).accuracy(instance.theta) == {"accuracy": 1.0}
-    monkeypatch.setattr(recording, "_HELD_NUMBERS", 10)  # too many to hold: drawn anew, in several blocks
-    monkeypatch.setattr(recording, "_BLOCK_NUMBERS", 5 * 7 * 3)
-    assert AccuracySets(instance, 40).accuracy(model) == {"accuracy": sum(right) / 40}
+    right = [sum(np.argmax(s.actions @ model) == np.argmax(s.values) for s in sets) for model in models]
+    assert right[-1] == 40
+    assert len(set(right)) > 3
+    np.testing.assert_array_equal(accuracy(instance, models, 40), np.array(right) / 40)
+    monkeypatch.setattr(recording, "_BLOCK_NUMBERS", 7 * 7 * 3)  # in several blocks
+    np.testing.assert_array_equal(accuracy(instance, models, 40), np.array(right) / 40)
 
 
 def test_every_best_action_counts_and_sets_may_differ_in_size():
     rounds = [Round(np.eye(3)[:k], np.array([0.0, 1.0, 1.0])[:k], 0.0) for k in (3, 2, 3)]
     instance = SimpleNamespace(rounds=lambda: iter(rounds))
-    assert AccuracySets(instance, 3).accuracy(np.array([0.0, 1.0, 2.0])) == {"accuracy": 1.0}
-    assert AccuracySets(instance, 3).accuracy(np.array([3.0, 1.0, 2.0])) == {"accuracy": 0.0}
+    np.testing.assert_array_equal(accuracy(instance, np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), 3), [1.0, 0.0])
 
 
 def test_examples_are_examined_once_and_logged_data_not_at_all():
     features = np.eye(4)[:, None, :] * np.array([[[1.0]], [[2.0]], [[3.0]], [[4.0]]])
     classes = np.concatenate([features, -features], axis=1)
     instance = Classification(classes, [0, 0, 0, 1]).instance(0)
-    assert AccuracySets(instance, 1000).accuracy(np.ones(4)) == {"accuracy": 0.75}
-    assert AccuracySets(Replay(Log(classes, [0, 1, 0, 1], [1.0] * 4)).instance(0), 10).accuracy(np.ones(4)) == {}
+    np.testing.assert_array_equal(accuracy(instance, np.ones((1, 4)), 1000), [0.75])
+    assert accuracy(Replay(Log(classes, [0, 1, 0, 1], [1.0] * 4)).instance(0), np.ones((1, 4)), 10) is None
 
 
 def test_the_true_projection_error_is_the_sine_of_the_largest_angle():
@@ -128,6 +124,7 @@ def test_watching_changes_nothing_and_tells_numbers_only():
     instance = environment.instance(2)
     recorder = Recorder(eb.PSLB(noise=0.5, seed=0), instance, Record())
     seen = eb.run(recorder, instance, 30, 2, looks)
+    recorder.add_accuracy(seen)
     np.testing.assert_array_equal(seen.choices, plain.choices)
     for found in seen.diagnostics.values():
         assert all(type(value) is float for value in found.values())

@@ -1,7 +1,5 @@
 """The runner's regret, timing and bookkeeping against rounds that are worked out by hand."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Policies and environments as settings: what is refused and how, what is the same, and what is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

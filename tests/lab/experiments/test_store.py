@@ -1,7 +1,5 @@
 """Files that are cut short, disks that fill up, folders in use: one sentence each, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -136,7 +134,7 @@ def test_a_store_written_before_the_lab_had_folders_still_loads_and_resumes(tmp_
     assert (results.policies, results.environments, results.seeds) == (["Random", "OFUL R²d"], ["half", "tenth"], [0])
     before = results.final("regret")
     again = eb.Experiment.read(folder / "experiment.json")
-    planned = {plan.cell.hash for plan in again.plan(Store(folder))}
+    planned = {plan.hash for plan in again.plan(Store(folder))}
     assert planned == {path.stem for path in (folder / "cells").glob("*.parquet")}
     cells = {path: path.read_bytes() for path in (folder / "cells").iterdir()}
     np.testing.assert_array_equal(again.run(folder, progress="none").final("regret"), before)

@@ -1,7 +1,5 @@
 """The figures hold the numbers of the table, a policy looks the same in all of them, and no two look alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

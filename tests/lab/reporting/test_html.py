@@ -1,7 +1,5 @@
 """The page says the numbers of the table, needs nothing from outside, and cannot be broken by a label."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """The renderer draws what the data says: every mark where it belongs, in three formats, the same bytes each time."""
 
-from __future__ import annotations
-
 import struct
 import sys
 

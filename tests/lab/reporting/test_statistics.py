@@ -1,7 +1,5 @@
 """Intervals and paired tests against numbers worked out by hand, tables of textbooks and scipy's own."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

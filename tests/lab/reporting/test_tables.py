@@ -1,7 +1,5 @@
 """Bands, standard errors and tables against small cases that can be worked out by hand."""
 
-from __future__ import annotations
-
 import csv
 import math
 

@@ -1,7 +1,5 @@
 """The audit: numbers against closed forms and direct counts, words against what is known of the vectors."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

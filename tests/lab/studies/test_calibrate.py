@@ -1,7 +1,5 @@
 """Constants get other values for a while, and the pacer's best is that of a linear program."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 

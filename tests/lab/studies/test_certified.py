@@ -1,7 +1,5 @@
 """Coverage of the certified set against dense algebra, and the decision sets that it is tried on."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 

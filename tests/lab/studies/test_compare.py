@@ -1,7 +1,5 @@
 """The comparison against single runs, and its summaries against numbers worked out by hand."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

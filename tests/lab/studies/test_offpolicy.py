@@ -1,7 +1,5 @@
 """Off-policy estimates from logs that policies write while they learn, in small; and what randomized optimism costs."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 

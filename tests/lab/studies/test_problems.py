@@ -1,7 +1,5 @@
 """The real problems: each against a twin written out by hand, the ratios on a table that fits a page, the command."""
 
-from __future__ import annotations
-
 import csv
 import os
 from itertools import islice

@@ -1,16 +1,14 @@
 """Fetching the problems, from servers and files of our own, and what is made of them, against small cases by hand."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile
 
 import numpy as np
 import pytest
-from tests.lab.downloads.server import serving
+from tests.lab.server import serving
 
-from eigenbandits.lab.downloads.sources import PackedFile, Source
+from eigenbandits.lab.downloads import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.studies.problems import fetch, preparation
 from eigenbandits.lab.studies.problems.catalogue import CATALOGUE, available_problems, state

@@ -1,7 +1,5 @@
 """The robustness study: its informed baselines, its cases, and its ratios and criteria worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import islice

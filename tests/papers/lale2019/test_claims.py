@@ -1,7 +1,5 @@
 """Verdicts on results that are made up, so that each claim is seen to hold, to hold in part and to fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

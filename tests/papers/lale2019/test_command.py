@@ -1,7 +1,5 @@
 """`eigenbandits paper lale2019` as a user types it: on the digits always, on real data where its features are there."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

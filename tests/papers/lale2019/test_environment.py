@@ -1,7 +1,5 @@
 """Images through a network: rounds, rewards and accuracies against the stored layer, and the lab's use of them."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

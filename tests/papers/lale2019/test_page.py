@@ -1,7 +1,5 @@
 """The page about the paper says what its small tables say, and the tables are of the scale that was asked for."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is run: the panels of the paper, the policies of each group, and where features come from."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

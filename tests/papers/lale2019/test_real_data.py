@@ -1,7 +1,5 @@
 """From the raw files of a pre-trained network to a figure of the paper, where there are any: no torch, no training."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

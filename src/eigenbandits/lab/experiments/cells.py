@@ -78,6 +78,19 @@ class Cell:
         return cell
 
 
+@dataclass(frozen=True)
+class PlannedCell(Cell):
+    """A cell of an experiment, with the labels of its policy and its environment."""
+
+    labels: tuple[str, str]
+
+    @property
+    def name(self) -> str:
+        """The policy, the environment and the seed."""
+        policy, environment = self.labels
+        return f"{policy} on {environment} (seed {self.seed})"
+
+
 def run_cell(text: str, heartbeat: Heartbeat = lambda rounds: None) -> bytes:
     """Run a cell from its text alone and return the file; `heartbeat` gets the number of finished rounds."""
     cell = Cell.from_text(text)

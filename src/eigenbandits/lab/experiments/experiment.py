@@ -6,7 +6,6 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from eigenbandits.inputs import whole
 from eigenbandits.lab.errors import LabError, check_names
-from eigenbandits.lab.experiments.cells import Cell
+from eigenbandits.lab.experiments.cells import PlannedCell
 from eigenbandits.lab.experiments.data_files import DataFiles
 from eigenbandits.lab.experiments.recording import Record
 from eigenbandits.lab.experiments.specs import Spec, specs
@@ -25,20 +24,6 @@ if TYPE_CHECKING:
     from eigenbandits.lab.experiments.results import Results
 
 _SETTINGS = ("name", "policies", "environments", "seeds", "rounds", "record", "description")
-
-
-@dataclass(frozen=True)
-class PlannedCell:
-    """A cell with its labels."""
-
-    policy: str
-    environment: str
-    cell: Cell
-
-    @property
-    def name(self) -> str:
-        """The policy, the environment and the seed."""
-        return f"{self.policy} on {self.environment} (seed {self.cell.seed})"
 
 
 class Experiment:
@@ -144,7 +129,7 @@ class Experiment:
         environments = _expand(self.environments, "environment", data_files, self.base)
         self._try(policies, environments)
         return [
-            PlannedCell(p, e, Cell(policies[p], environments[e], seed, self.rounds, self.record))
+            PlannedCell(policies[p], environments[e], seed, self.rounds, self.record, (p, e))
             for p in policies
             for e in environments
             for seed in self.seeds

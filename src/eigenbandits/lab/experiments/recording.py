@@ -14,8 +14,6 @@ from eigenbandits.inputs import Array, one_of, whole
 from eigenbandits.lab.errors import LabError, check_names
 from eigenbandits.lab.experiments.run import Trace, flat
 
-# Above this many numbers (256 MB) the decision sets for the accuracy are drawn again each time instead of being kept.
-_HELD_NUMBERS = 1 << 25
 # Sets are evaluated together, up to this many numbers (32 MB) at a time.
 _BLOCK_NUMBERS = 1 << 22
 # The same in every row of a run, or known from its other columns.
@@ -89,7 +87,6 @@ class Recorder:
         self.policy = policy
         self._record = record
         self._instance = instance
-        self._accuracy_sets = AccuracySets(instance, record.accuracy)
         self._models: list[Array] = []
         self._decision: Any = None
 
@@ -102,7 +99,7 @@ class Recorder:
         return self._decision
 
     def diagnostics(self) -> dict[str, float]:
-        """Return all that is a number: diagnostics of policy and instance, the true projection error, accuracy."""
+        """Return all that is a number: diagnostics of policy and instance, and the true projection error."""
         found: dict[str, float] = {}
         for source in (self.policy, self._instance) if self._record.diagnostics else ():
             if hasattr(source, "diagnostics"):
@@ -110,66 +107,48 @@ class Recorder:
         if self._record.diagnostics:
             found |= true_projection_error(self.policy, self._instance)
         if self._record.accuracy and hasattr(self._decision, "model"):
-            if hasattr(self._instance, "accuracy"):
-                self._models.append(self._decision.model)
-            else:
-                found |= self._accuracy_sets.accuracy(self._decision.model)
+            self._models.append(self._decision.model)
         return found
 
     def add_accuracy(self, trace: Trace) -> None:
-        """Add the accuracy of all recorded models, where the instance evaluates many models in one pass."""
-        if not self._models:
+        """Add the accuracy of the models at the recorded rounds, all evaluated in one pass."""
+        shares = accuracy(self._instance, np.array(self._models), self._record.accuracy) if self._models else None
+        if shares is None:
             return
-        examples, asked = int(getattr(self._instance, "examples", 0)), self._record.accuracy
-        shares = self._instance.accuracy(  # type: ignore[attr-defined]
-            np.array(self._models), images=asked if asked < examples else None
-        )
         for round_, share in zip(sorted(trace.diagnostics), shares, strict=True):
             trace.diagnostics[round_] = {**trace.diagnostics[round_], "accuracy": float(share)}
 
 
-class AccuracySets:
-    """Decision sets on which the accuracy of models is measured: the first `count` of the instance's own stream.
+def accuracy(instance: Instance, models: Array, count: int) -> Array | None:
+    """Return for each model (p, d) the share of sets in which it ranks a best action first; None if values are unknown.
 
-    For `Classification` they are its examples, each at most once.
+    The sets are the first `count` of the instance's own stream; for `Classification` they are its examples, each at
+    most once. An instance that has an ``accuracy(models, images=None)`` of its own is asked instead.
     """
+    examples = int(getattr(instance, "examples", count))
+    if hasattr(instance, "accuracy"):
+        return np.asarray(instance.accuracy(models, images=count if count < examples else None))
+    right, seen = np.zeros(len(models)), 0
+    for actions, values in _blocks(instance, min(count, examples), len(models)):
+        if np.isnan(values).any():
+            return None
+        first = (actions.reshape(-1, actions.shape[2]) @ models.T).reshape(*values.shape, -1).argmax(axis=1)
+        right += (np.take_along_axis(values, first, axis=1) >= values.max(axis=1, keepdims=True)).sum(axis=0)
+        seen += len(first)
+    return right / seen
 
-    def __init__(self, instance: Instance, count: int) -> None:
-        self._instance = instance
-        # Repeated examples would count twice.
-        self._count = min(count, getattr(instance, "examples", count))
-        self._held: list[tuple[Array, Array]] | None = None
 
-    def accuracy(self, model: Array) -> dict[str, float]:
-        """Return the share of sets in which the model ranks a best action first; nothing where values are unknown."""
-        right, seen = 0, 0
-        for actions, values in self._blocks():
-            if np.isnan(values).any():
-                return {}
-            first = (actions.reshape(-1, actions.shape[2]) @ model).reshape(values.shape).argmax(axis=1)
-            right += int((values[np.arange(len(first)), first] >= values.max(axis=1)).sum())
-            seen += len(first)
-        return {"accuracy": right / seen}
-
-    def _blocks(self) -> Iterator[tuple[Array, Array]]:
-        """Yield the actions (n, K, d) and values (n, K) of consecutive sets of the same size."""
-        if self._held is None:
-            size = next(iter(self._instance.rounds())).actions.size
-            blocks = self._drawn(max(1, _BLOCK_NUMBERS // size))
-            if size * self._count > _HELD_NUMBERS:
-                yield from blocks
-                return
-            self._held = list(blocks)
-        yield from self._held
-
-    def _drawn(self, most: int) -> Iterator[tuple[Array, Array]]:
-        waiting: list[Round] = []
-        for offered in islice(self._instance.rounds(), self._count):
-            if waiting and (len(waiting) == most or offered.actions.shape != waiting[0].actions.shape):
-                yield _stacked(waiting)
-                waiting = []
-            waiting.append(offered)
-        yield _stacked(waiting)
+def _blocks(instance: Instance, count: int, models: int) -> Iterator[tuple[Array, Array]]:
+    """Yield the actions (n, K, d) and values (n, K) of consecutive sets of the same size."""
+    waiting: list[Round] = []
+    for offered in islice(instance.rounds(), count):
+        arms, dim = offered.actions.shape
+        full = len(waiting) * arms * max(dim, models) > _BLOCK_NUMBERS
+        if waiting and (full or offered.actions.shape != waiting[0].actions.shape):
+            yield _stacked(waiting)
+            waiting = []
+        waiting.append(offered)
+    yield _stacked(waiting)
 
 
 def _stacked(sets: list[Round]) -> tuple[Array, Array]:

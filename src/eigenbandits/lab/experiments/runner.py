@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from eigenbandits.extras import need
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments import provenance
-from eigenbandits.lab.experiments.engines import PendingCell, make_engine
+from eigenbandits.lab.experiments.cells import PlannedCell
+from eigenbandits.lab.experiments.engines import make_engine
 from eigenbandits.lab.experiments.progress import Progress, make_progress
 from eigenbandits.lab.experiments.results import Results
 from eigenbandits.lab.experiments.store import SETTINGS, Store
 
 if TYPE_CHECKING:
-    from eigenbandits.lab.experiments.experiment import Experiment, PlannedCell
+    from eigenbandits.lab.experiments.experiment import Experiment
 
 # A cell that cannot be read when the tables are built is run again; twice in a row means that the disk is broken.
 _BUILDS = 3
@@ -75,12 +76,12 @@ def _rows(experiment: Experiment, planned: Sequence[PlannedCell]) -> list[dict[s
     return [
         {
             "experiment": experiment.name,
-            "policy": plan.policy,
-            "environment": plan.environment,
-            "seed": plan.cell.seed,
-            "hash": plan.cell.hash,
+            "policy": cell.labels[0],
+            "environment": cell.labels[1],
+            "seed": cell.seed,
+            "hash": cell.hash,
         }
-        for plan in planned
+        for cell in planned
     ]
 
 
@@ -89,9 +90,9 @@ def _older(codes: Iterable[str]) -> list[str]:
     return [code for code in codes if code != provenance.code_fingerprint()]
 
 
-def _missing(store: Store, planned: Sequence[PlannedCell], refresh: bool) -> tuple[list[PendingCell], list[str]]:
+def _missing(store: Store, planned: Sequence[PlannedCell], refresh: bool) -> tuple[list[PlannedCell], list[str]]:
     """Return the cells to run, seed by seed, and notes about those that exist."""
-    by_hash = {plan.cell.hash: plan for plan in planned}
+    by_hash = {cell.hash: cell for cell in planned}
     present, notes = store.present(by_hash)
     older = {hash_ for hash_, made in store.made_by(present).items() if _older([made])}
     if refresh:
@@ -99,16 +100,11 @@ def _missing(store: Store, planned: Sequence[PlannedCell], refresh: bool) -> tup
     elif older:
         notes.append(_OLDER)
     # Seed by seed: a run that is stopped early then compares all policies on the seeds that it has.
-    order = sorted(by_hash.values(), key=lambda plan: plan.cell.seed)
-    cells = [
-        PendingCell(plan.cell.hash, plan.cell.as_text(), plan.name, plan.cell.rounds)
-        for plan in order
-        if plan.cell.hash not in present
-    ]
-    return cells, notes
+    order = sorted(by_hash.values(), key=lambda cell: cell.seed)
+    return [cell for cell in order if cell.hash not in present], notes
 
 
-def _run(store: Store, engine: Any, cells: Sequence[PendingCell], shown: Progress) -> list[tuple[str, str]]:
+def _run(store: Store, engine: Any, cells: Sequence[PlannedCell], shown: Progress) -> list[tuple[str, str]]:
     """Run cells, storing each result at once, and return those that failed, each with the reason."""
     failed = []
     if cells:
@@ -146,10 +142,8 @@ def _build(store: Store, experiment: Experiment, planned: Sequence[PlannedCell],
 
 def _metadata(experiment: Experiment, planned: Sequence[PlannedCell], engine: str) -> dict[str, Any]:
     """Return the settings in full, the versions and the machine."""
-    policies = {plan.policy: {"kind": plan.cell.policy.kind} | dict(plan.cell.policy.params) for plan in planned}
-    places = {
-        plan.environment: {"kind": plan.cell.environment.kind} | dict(plan.cell.environment.params) for plan in planned
-    }
+    policies = {cell.labels[0]: {"kind": cell.policy.kind} | dict(cell.policy.params) for cell in planned}
+    places = {cell.labels[1]: {"kind": cell.environment.kind} | dict(cell.environment.params) for cell in planned}
     return {
         "settings": experiment.settings() | {"policies": policies, "environments": places},
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -161,8 +155,8 @@ def _metadata(experiment: Experiment, planned: Sequence[PlannedCell], engine: st
 
 
 def _refuse_main(planned: Sequence[PlannedCell], engine: str) -> None:
-    for plan in planned:
-        for spec in (plan.cell.policy, plan.cell.environment):
+    for cell in planned:
+        for spec in (cell.policy, cell.environment):
             if "__main__" in spec.modules and engine != "serial":
                 raise LabError(
                     f"{spec.kind.removeprefix('__main__:')} is defined in the script itself, where other processes "

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +15,8 @@ from scipy import stats
 from eigenbandits.inputs import Array, one_of
 from eigenbandits.lab.reporting.tables import bootstrap_band, standard_error
 
-TESTS = ("t", "wilcoxon")
-BANDS = ("standard error", "bootstrap")
+PairedTest = Literal["t", "wilcoxon"]
+Bands = Literal["standard error", "bootstrap"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def band(runs: Array, kind: str) -> tuple[Array, Array]:
     `kind` is "standard error", for the mean ± its standard error, or "bootstrap", the 95 % percentile bootstrap over
     seeds.
     """
-    if one_of(kind, "band", BANDS) == "bootstrap":
+    if one_of(kind, "band", get_args(Bands)) == "bootstrap":
         return bootstrap_band(runs, resamples=2000)
     mean = runs.mean(axis=0)
     error = runs.std(axis=0, ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else np.zeros(runs.shape[1])
@@ -82,7 +83,7 @@ def paired_p(first: ArrayLike, second: ArrayLike, test: str = "t") -> float:
     1.0
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    one_of(test, "test", TESTS)
+    one_of(test, "test", get_args(PairedTest))
     if len(difference) < 2 or not np.isfinite(difference).all():
         return math.nan
     if not difference.any():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from eigenbandits.extras import need
 from eigenbandits.lab.experiments import Results
+from eigenbandits.lab.experiments.parquet import KEYS
 from eigenbandits.lab.reporting.tables import write_csv
 
 _CURVES = ("regret", "reward", "accuracy", "rank", "projection_error")
@@ -19,15 +20,7 @@ _CURVES = ("regret", "reward", "accuracy", "rank", "projection_error")
 
 def write_csv_of_rounds(results: Results, path: str | PathLike[str]) -> Path:
     """Write each recorded round as a row: experiment, policy, environment, seed, round, and a column for each curve."""
-    shown = [column for column in _CURVES if results.has(column)]
-    rows = []
-    for policy, environment, place, seed in _runs(results):
-        run = {"experiment": results.name, "policy": policy, "environment": environment, "seed": seed}
-        curves = {c: results.curve(c, policy, environment) for c in shown if results.has(c, environment)}
-        for at, round_ in enumerate(next(iter(curves.values())).rounds):
-            values = {c: _plain(curves[c].values[place, at]) if c in curves else "" for c in shown}
-            rows.append(run | {"round": int(round_)} | values)
-    write_csv(path, rows)
+    write_csv(path, results.found.select([*KEYS, *filter(results.has, _CURVES)]).to_pylist())
     return Path(path)
 
 
@@ -53,8 +46,8 @@ def log_to_mlflow(results: Results, *, uri: str | None = None, mlflow: Any = Non
         mlflow.set_tracking_uri(uri)
     mlflow.set_experiment(results.name)
     settings = results.about["settings"]
-    count = 0
-    for policy, environment, place, seed in _runs(results):
+    runs = product(results.policies, results.environments, enumerate(results.seeds))
+    for policy, environment, (place, seed) in runs:
         with mlflow.start_run(run_name=f"{policy} on {environment}, seed {seed}"):
             mlflow.set_tags({"policy": policy, "environment": environment})
             mlflow.log_params({"seed": seed, "rounds": settings["rounds"]})
@@ -66,16 +59,4 @@ def log_to_mlflow(results: Results, *, uri: str | None = None, mlflow: Any = Non
                 for round_, value in zip(curve.rounds, curve.values[place], strict=True):
                     if np.isfinite(value):
                         mlflow.log_metric(column, float(value), step=int(round_))
-        count += 1
-    return count
-
-
-def _runs(results: Results) -> Iterator[tuple[str, str, int, int]]:
-    for policy in results.policies:
-        for environment in results.environments:
-            for place, seed in enumerate(results.seeds):
-                yield policy, environment, place, seed
-
-
-def _plain(value: float) -> str:
-    return f"{value:.10g}" if np.isfinite(value) else ""
+    return len(results.policies) * len(results.environments) * len(results.seeds)

@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenbandits import theory
-from eigenbandits.algorithms import OFUL, PSLB, Random
+from eigenbandits.algorithms import PSLB
 from eigenbandits.belief import Both
 from eigenbandits.belief.evidence import largest_norm
 from eigenbandits.belief.projected import RADII
 from eigenbandits.environments import Instance, LowRank
-from eigenbandits.inputs import Array, one_of, probability
+from eigenbandits.inputs import Array, probability
 from eigenbandits.lab.experiments import Experiment, Record, Results, entry
 from eigenbandits.lab.reporting.tables import aligned, percent
-from eigenbandits.policy import Decision, Policy
+from eigenbandits.policy import Decision
 from eigenbandits.subspace import PCA, Frame
 from eigenbandits.subspace.error import SAFETY, subspace_distance
 
-CHOOSERS = ("PSLB", "OFUL", "Random")
 # How many δ each theorem spends: one on the noise, three on the subspace (Lemma 2), all four where both count.
 ALLOWED = {"C_d": 1, "C_p": 3, "C_m": 4}
 # Small enough that the estimate is never cut off at 1, so that its size without a factor can be read from it.
@@ -60,25 +59,10 @@ class Bound(NamedTuple):
 
 
 class CoverageMonitor:
-    """A policy that knows the truth and compares it in every round with the confidence sets of a PSLB.
+    """PSLB with the true rank, as the theorems assume; it compares its confidence sets with the truth in each round."""
 
-    `choices`, one of `CHOOSERS`, is the policy that chooses. `refresh`, "lazy" or "every-round", is how often the
-    subspace is recomputed. With `rank` "true" the sets use the true rank, as the theorems assume; with "auto" the rank
-    found in the spectrum.
-    """
-
-    def __init__(
-        self,
-        choices: str = "PSLB",
-        delta: float = 0.05,
-        refresh: str = "lazy",
-        rank: str = "true",
-        seed: int | None = None,
-    ) -> None:
-        self.choices = one_of(choices, "choices", CHOOSERS)
+    def __init__(self, delta: float = 0.05, seed: int | None = None) -> None:
         self.delta = probability(delta, "delta")
-        self.refresh = one_of(refresh, "refresh", ("lazy", "every-round"))
-        self.rank = one_of(rank, "rank", ("true", "auto"))
         self.seed = seed
         self.nearest: dict[Bound, float] = {}
         self.looseness: dict[Bound, float] = {}
@@ -91,22 +75,16 @@ class CoverageMonitor:
         self.gram = np.zeros((len(instance.theta), len(instance.theta)))  # Σ of the chosen actions
         self.monitored = PSLB(
             noise=instance.noise,
-            rank=instance.basis.shape[1] if self.rank == "true" else "auto",
+            rank=instance.basis.shape[1],
             theta_bound=instance.theta_bound,
             action_bound=instance.action_bound,
             delta=self.delta,
-            refresh=self.refresh,
             seed=self.seed,
         )
         belief, pca = self.monitored.belief, self.monitored.subspace
         assert isinstance(belief, Both) and isinstance(pca, PCA)
         self.ambient, self.projected, self.pca = belief.ambient, belief.projected, pca
         self.frame_version = 0
-        self.chooser: Policy = self.monitored
-        if self.choices == "OFUL":
-            self.chooser = OFUL(noise=instance.noise, theta_bound=instance.theta_bound, delta=self.delta)
-        elif self.choices == "Random":
-            self.chooser = Random(seed=self.seed)
 
     def choose(self, actions: Array) -> Decision:
         """Compare the sets with the truth as they stand when the choice is made."""
@@ -115,14 +93,12 @@ class CoverageMonitor:
             evidence = self.ambient.evidence
             evidence.largest_norm = max(evidence.largest_norm, largest_norm(actions))
         self._compare()
-        return decision if self.chooser is self.monitored else self.chooser.choose(actions)
+        return decision
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Give all policies the same reward."""
+        """Learn, and add the action to Σ."""
         self.monitored.learn(decision, reward)
         self.gram += np.multiply.outer(decision.action, decision.action)
-        if self.chooser is not self.monitored:
-            self.chooser.learn(decision, reward)
 
     def diagnostics(self) -> dict[str, float]:
         """Return what was measured so far.
@@ -194,24 +170,15 @@ class CoverageMonitor:
         self.looseness[bound] = 1.0 / ratio if ratio > 0.0 else math.inf
 
 
-def experiment(
-    environment: LowRank,
-    rounds: int = 1000,
-    seeds: int = 200,
-    delta: float = 0.05,
-    choices: str = "PSLB",
-    refresh: str = "lazy",
-    rank: str = "true",
-) -> Experiment:
+def experiment(environment: LowRank, rounds: int = 1000, seeds: int = 200, delta: float = 0.05) -> Experiment:
     """Return the experiment whose results `summarize` reads: the seeds 0 to `seeds` − 1; see `CoverageMonitor`.
 
     The theorems' ε is measured only where the environment has a `Structure`.
     """
-    settings = {"choices": choices, "delta": delta, "refresh": refresh, "rank": rank}
-    CoverageMonitor(**settings)  # type: ignore[arg-type]  # refuses bad settings
+    CoverageMonitor(delta)  # refuses a bad δ
     return Experiment(
         name="coverage",
-        policies={choices: entry(CoverageMonitor, **settings)},
+        policies={"PSLB": entry(CoverageMonitor, delta=delta)},
         environments={environment.name: environment},
         seeds=seeds,
         rounds=rounds,

@@ -43,11 +43,6 @@ class DriftingTaste(WrappedEnvironment):
         whole(self.rounds, "rounds")
 
     @property
-    def name(self) -> str:
-        """The change."""
-        return f"DriftingTaste({self.change}, {self.rounds})"
-
-    @property
     def model(self) -> LowRank:
         """The paper's model."""
         return LowRank(100, 4, 10, perturbation=1.0)
@@ -72,11 +67,6 @@ class PermutedLabels(WrappedEnvironment):
     table: str = "wine"
     permuted: bool = True
     rounds: int = ROUNDS
-
-    @property
-    def name(self) -> str:
-        """The table and whether it changes."""
-        return f"PermutedLabels({self.table}, {self.permuted}, {self.rounds})"
 
     @property
     def model(self) -> ShippedTable:

@@ -12,8 +12,13 @@ from eigenbandits.environments import Round
 class WrappedEnvironment(ABC):
     """A family of problems made of another one, `model`: everything but the rounds is that of the model.
 
-    Subclasses are frozen dataclasses that define `model`, `name` and `rounds_of`.
+    Subclasses are frozen dataclasses that define `model` and `rounds_of`.
     """
+
+    @property
+    def name(self) -> str:
+        """The class and its settings."""
+        return repr(self)
 
     @property
     @abstractmethod

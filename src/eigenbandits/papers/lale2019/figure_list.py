@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments.progress import clock
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.papers.lale2019.policies import line_up
 from eigenbandits.papers.lale2019.settings import Block, length, paper_figures, settings
@@ -50,7 +51,7 @@ def _missing(block: Block, cache: str | PathLike[str] | None) -> str:
 def _state(chosen: list[Study], out: Path) -> list[str]:
     """Return how many cells are done, and how long all of them take."""
     done, cells = sum(study.done(out) for study in chosen), sum(study.cells() for study in chosen)
-    return [f"{done} of {cells}", duration(sum(map(seconds, chosen)))]
+    return [f"{done} of {cells}", clock(sum(map(seconds, chosen)))]
 
 
 def seconds(study: Study) -> float:
@@ -58,16 +59,3 @@ def seconds(study: Study) -> float:
     asked, speed = length(study.block, study.scale, study.group), settings()["microseconds"]
     each: float = speed[study.block.dataset if study.block.dataset == "imagenet" else str(study.block.dim)]
     return 1e-6 * each * asked.rounds * asked.seeds * len(line_up(study.block, study.group))
-
-
-def duration(total: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> duration(8.0), duration(200.0), duration(9000.0)
-    ('10 seconds', '3 minutes', '2.5 hours')
-    """
-    if total < 90:
-        return f"{max(1, round(total / 10)) * 10} seconds"
-    return f"{total / 60:.0f} minutes" if total < 5400 else f"{total / 3600:.1f} hours"

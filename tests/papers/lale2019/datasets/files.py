@@ -1,7 +1,5 @@
 """Small datasets in their canonical formats, written byte by byte."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 

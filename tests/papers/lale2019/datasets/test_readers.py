@@ -1,7 +1,5 @@
 """Readers of IDX, CIFAR-10 and class folders: on small files written byte by byte, and on the real ones."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import struct

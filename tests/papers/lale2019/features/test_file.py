@@ -1,7 +1,5 @@
 """Files of features: read back, mapped from disk, refused when damaged; and accuracies against segments written out."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The networks of the tests are small: more threads than one only get in each other's way."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

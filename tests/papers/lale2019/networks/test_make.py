@@ -1,7 +1,5 @@
 """From raw files to features: training, the cache, and features that are the network's own, on small datasets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

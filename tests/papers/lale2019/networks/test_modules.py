@@ -1,7 +1,5 @@
 """The networks: logit = segment · θ*, slopes in closed form, layers against NumPy, sizes against published ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The real data, where EIGENBANDITS_DATA names its folder: pre-trained networks reach the accuracy they came with."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

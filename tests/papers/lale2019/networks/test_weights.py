@@ -1,7 +1,5 @@
 """Weights as plain arrays: written, read back, refused where they do not fit, and taken over from torch's files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, get_args
 
 from eigenbandits.extras import need
 from eigenbandits.inputs import whole
 from eigenbandits.lab.errors import LabError, unknown
-from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, PendingCell
+from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome
 
-__all__ = ["Engine", "Listener", "Outcome", "PendingCell", "make_engine"]
+__all__ = ["Engine", "Listener", "Outcome", "make_engine"]
 
-ENGINES = ("serial", "processes", "dask")
+EngineName = Literal["serial", "processes", "dask"]
+ENGINES = get_args(EngineName)
 
 
 def make_engine(name: str, scratch: Path, workers: int | None = None, scheduler: str | None = None) -> Engine:

@@ -10,7 +10,7 @@ from traceback import format_exception
 from typing import Protocol
 
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.cells import Heartbeat, run_cell
+from eigenbandits.lab.experiments.cells import Heartbeat, PlannedCell, run_cell
 
 # A cell whose workers died this often is given up: it would kill every worker.
 ATTEMPTS = 3
@@ -19,20 +19,10 @@ HEARTBEAT_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
-class PendingCell:
-    """A cell to run: its hash, its description as text, its name for people, and its length in rounds."""
-
-    hash: str
-    text: str
-    name: str
-    rounds: int
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The outcome of a cell: the content of its file, or one sentence about the error and its traceback."""
 
-    cell: PendingCell
+    cell: PlannedCell
     content: bytes | None
     error: str = ""
     trace: str = ""
@@ -52,7 +42,7 @@ class Engine(ABC):
     """Base of the engines."""
 
     @abstractmethod
-    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+    def run(self, cells: Sequence[PlannedCell], listener: Listener) -> Iterator[Outcome]:
         """Run the cells and yield the outcome of each as soon as it is known; closing the iterator stops them."""
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, PendingCell, attempt, collect
+from eigenbandits.lab.experiments.cells import PlannedCell
+from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, attempt, collect
 from eigenbandits.lab.experiments.engines.interrupts import put_off
 from eigenbandits.lab.experiments.engines.threads import one_thread
 
@@ -32,7 +33,7 @@ class Cluster(Engine):
         self.scheduler = scheduler
         self._waiting = False
 
-    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+    def run(self, cells: Sequence[PlannedCell], listener: Listener) -> Iterator[Outcome]:
         """Give each thread of the cluster one cell at a time.
 
         A worker gets its next cell when the last one's file has arrived: a worker that dies loses only the cell that it
@@ -85,7 +86,7 @@ class Cluster(Engine):
                 rerun_lost()
                 while waiting and len(tasks) < max(1, threads):
                     key = waiting.popleft()
-                    tasks[key] = client.submit(_work, by_key[key].text, by_key[key].hash, topic, key=key)
+                    tasks[key] = client.submit(_work, by_key[key].as_text(), by_key[key].hash, topic, key=key)
                     tasks[key].add_done_callback(done)
 
             try:
@@ -137,7 +138,7 @@ class Cluster(Engine):
             ) from error
 
 
-def _outcome(cell: PendingCell, task: Any) -> Outcome:
+def _outcome(cell: PlannedCell, task: Any) -> Outcome:
     if task.status == "finished":
         return Outcome(cell, *task.result())
     if task.status == "cancelled":

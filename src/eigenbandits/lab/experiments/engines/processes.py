@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, PendingCell, attempt, collect
+from eigenbandits.lab.experiments.cells import PlannedCell
+from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, attempt, collect
 from eigenbandits.lab.experiments.engines.interrupts import put_off
 from eigenbandits.lab.experiments.engines.threads import ONE_THREAD, one_thread
 
@@ -37,7 +38,7 @@ class Processes(Engine):
         self.scratch = scratch
         self.workers = workers or os.cpu_count() or 1
 
-    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+    def run(self, cells: Sequence[PlannedCell], listener: Listener) -> Iterator[Outcome]:
         """Run the cells in as many lanes as there are workers."""
         waiting, outcomes, stop = deque(cells), Queue[Outcome](), Event()
         path = self.scratch / ".rounds"
@@ -60,7 +61,7 @@ class _Lane(Thread):
 
     def __init__(
         self,
-        waiting: deque[PendingCell],
+        waiting: deque[PlannedCell],
         outcomes: Queue[Outcome],
         stop: Event,
         listener: Listener,
@@ -93,13 +94,13 @@ class _Lane(Thread):
         if self.worker is not None:
             self.worker.shutdown(wait=True)
 
-    def _outcome(self, cell: PendingCell) -> Outcome:
+    def _outcome(self, cell: PlannedCell) -> Outcome:
         for tries_left in reversed(range(ATTEMPTS)):
             try:
                 if self.worker is None:
                     self.worker = _start_worker()
                     self.process = self.worker.submit(os.getpid).result()
-                task = self.worker.submit(_work, cell.text, getattr(self.beats, "filename", None), self.place)
+                task = self.worker.submit(_work, cell.as_text(), getattr(self.beats, "filename", None), self.place)
                 return Outcome(cell, *task.result())
             except Exception as error:  # how a pool reports that its worker is gone depends on its version
                 if self.stop.is_set():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, PendingCell, attempt
+from eigenbandits.lab.experiments.cells import PlannedCell
+from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, attempt
 from eigenbandits.lab.experiments.engines.threads import one_thread
 
 
 class Serial(Engine):
     """Run cells here."""
 
-    def run(self, cells: Sequence[PendingCell], listener: Listener) -> Iterator[Outcome]:
+    def run(self, cells: Sequence[PlannedCell], listener: Listener) -> Iterator[Outcome]:
         """Run one cell after the other."""
         for cell in cells:
             with one_thread():
-                outcome = Outcome(cell, *attempt(cell.text, listener.heartbeat))
+                outcome = Outcome(cell, *attempt(cell.as_text(), listener.heartbeat))
             yield outcome

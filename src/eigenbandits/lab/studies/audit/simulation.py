@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import cast
 
 import numpy as np
 
@@ -150,20 +147,10 @@ def simulate(
                 OFUL_ONE: OFUL(noise=NOISE, theta_bound=bound, center=center),
                 OFUL_FITTING: OFUL(noise=NOISE, theta_bound=bound, ridge=ridge, center=center),
             }
-            with _one_thread():
-                for name, policy in policies.items():
-                    lost[name].append(float(run(policy, instance, rounds, seed).regret[-1]))
+            for name, policy in policies.items():
+                lost[name].append(float(run(policy, instance, rounds, seed).regret[-1]))
         for name, values in lost.items():
             found[name].append((float(np.mean(values)), standard_error(values)))
         chance.append(float(np.mean(random)))
     losses = tuple(Loss(name, tuple(values)) for name, values in found.items())
     return SimulatedRegret(tuple(places), losses, tuple(chance))
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread if possible: on small matrices several threads mostly wait for each other."""
-    if find_spec("threadpoolctl") is None:
-        return nullcontext()
-    from eigenbandits.lab.experiments.engines.threads import one_thread
-
-    return cast("AbstractContextManager[object]", one_thread())

@@ -86,22 +86,22 @@ def orders(count: int, rng: np.random.Generator) -> Iterator[int]:
         yield from rng.permutation(count)
 
 
-@dataclass(frozen=True)
-class LabeledTable:
-    """A table with a label for each row, in a file that holds X (n, p) and y (n,); see `Classification`."""
-
-    file: str
+class Table(ABC):
+    """A table with a label for each row, as `Classification` takes it; subclasses are frozen dataclasses."""
 
     @property
     def name(self) -> str:
-        """The file."""
-        return f"LabeledTable({Path(self.file).stem})"
+        """The class and its settings."""
+        return repr(self)
 
     @cached_property
     def examples(self) -> Classification:
         """The table in memory."""
-        found = read_arrays(self.file, ("X", "y"))
-        return Classification(found["X"], found["y"])
+        return Classification(*self.read())
+
+    @abstractmethod
+    def read(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the features (n, p) and the labels (n,)."""
 
     def instance(self, seed: int) -> ClassificationInstance:
         """Put the rows in the order of a seed."""
@@ -109,24 +109,26 @@ class LabeledTable:
 
 
 @dataclass(frozen=True)
-class ShippedTable:
+class LabeledTable(Table):
+    """A table in a file that holds X (n, p) and y (n,)."""
+
+    file: str
+
+    def read(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Read the file."""
+        found = read_arrays(self.file, ("X", "y"))
+        return found["X"], found["y"]
+
+
+@dataclass(frozen=True)
+class ShippedTable(Table):
     """A table that comes with scikit-learn, standardized; see `preparation.SHIPPED`."""
 
     table: str
 
-    @property
-    def name(self) -> str:
-        """Which one."""
-        return f"ShippedTable({self.table})"
-
-    @cached_property
-    def examples(self) -> Classification:
-        """The table in memory."""
-        return Classification(*preparation.shipped(self.table))
-
-    def instance(self, seed: int) -> ClassificationInstance:
-        """Put the rows in the order of a seed."""
-        return self.examples.instance(seed)
+    def read(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Ask scikit-learn for it."""
+        return preparation.shipped(self.table)
 
 
 @dataclass(frozen=True)

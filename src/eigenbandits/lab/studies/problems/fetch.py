@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from eigenbandits.extras import need
 from eigenbandits.files import write_whole
-from eigenbandits.lab.downloads.download import Echo
-from eigenbandits.lab.downloads.fetch import fetch as fetch_source
-from eigenbandits.lab.downloads.sources import PackedFile, Source
+from eigenbandits.lab.downloads import Echo, PackedFile, Source
+from eigenbandits.lab.downloads import fetch as fetch_source
 from eigenbandits.lab.errors import DataError
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.lab.studies.problems import preparation

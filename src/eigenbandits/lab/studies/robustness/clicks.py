@@ -60,11 +60,6 @@ class Sales(WrappedEnvironment):
         """The clicks."""
         return LowRank(64, 4, 20, perturbation=1.0, noise_kind="bernoulli", rate=self.rate, theta_norm=1.5)
 
-    @property
-    def name(self) -> str:
-        """The rate, and what a click pays."""
-        return f"Sales({self.rate:g}, pays={self.pays:g}, varied={self.varied})"
-
     def instance(self, seed: int) -> WrappedInstance:
         """Draw the problem that belongs to a seed, with the size that the amounts give it."""
         made = super().instance(seed)

@@ -57,11 +57,6 @@ class AlteredStart(WrappedEnvironment):
         """The environment after its first rounds."""
         return LowRank(self.dim, self.rank, self.arms, mean=self.mean)
 
-    @property
-    def name(self) -> str:
-        """The start and the model."""
-        return f"AlteredStart({self.start}, {self.model.name})"
-
     def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
         """Start the stream from its first round; it never ends."""
         stream = model.rounds()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eigenbandits.lab.downloads.sources import PackedFile, Source
+from eigenbandits.lab.downloads import PackedFile, Source
 from eigenbandits.lab.errors import DataError
 
 MNIST = Source(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 
-from eigenbandits.lab.downloads.fetch import is_right
-from eigenbandits.lab.downloads.sources import Source
+from eigenbandits.lab.downloads import Source, is_right
 from eigenbandits.lab.folders import data_folder
 from eigenbandits.papers.lale2019.datasets.cifar import cifar10_folder
 from eigenbandits.papers.lale2019.datasets.idx import mnist_folder

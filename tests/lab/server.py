@@ -1,7 +1,5 @@
 """A server of our own for tests of fetching: it serves bytes by path, and can end a connection too early."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

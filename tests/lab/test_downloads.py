@@ -1,7 +1,5 @@
 """Fetching from a server of our own: checksums, mirrors, broken connections, and what is left behind."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -9,10 +7,9 @@ import re
 import tarfile
 
 import pytest
-from tests.lab.downloads.server import serving
+from tests.lab.server import serving
 
-from eigenbandits.lab.downloads.fetch import fetch, is_right
-from eigenbandits.lab.downloads.sources import PackedFile, Source
+from eigenbandits.lab.downloads import PackedFile, Source, fetch, is_right
 from eigenbandits.lab.errors import DataError
 from eigenbandits.papers.lale2019.datasets.sources import CIFAR10, MNIST, known
 from eigenbandits.papers.lale2019.datasets.status import states

@@ -1,1 +1,0 @@
-"""Benchmarks of our own hot paths."""

@@ -1,1 +1,0 @@
-"""Public data over HTTP: fetched once, checked by checksums, resumed where it stopped."""
