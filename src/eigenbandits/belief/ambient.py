@@ -222,7 +222,7 @@ class Ambient(RidgeBelief):
         """Return the lower half of Z, as a new matrix."""
         sums = self.evidence if evidence is None else evidence
         matrix = sums.gram.copied()
-        matrix.flat[:: len(matrix) + 1] += self.ridge
+        linalg.add_diagonal(matrix, self.ridge)
         return matrix
 
     def prior_log_det(self) -> float:

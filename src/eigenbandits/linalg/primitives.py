@@ -21,9 +21,10 @@ NOTHING: Array = np.zeros((0, 0))
 _ZERO: Array = np.zeros(())
 
 
-def add_diagonal(matrix: Array, value: float) -> None:
-    """Add a number to the diagonal of a square matrix in place."""
-    matrix.flat[:: len(matrix) + 1] += value
+def add_diagonal(matrix: Array, values: float | Array) -> None:
+    """Add a number, or one for each entry, to the diagonal of a square matrix in place."""
+    diagonal = np.einsum("ii->i", matrix)
+    diagonal += values
 
 
 def project(vectors: NDArray[np.floating[Any]], columns: Array) -> Array:

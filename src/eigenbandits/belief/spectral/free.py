@@ -92,16 +92,11 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
     return Explained(slopes, levels, cross, covariance, residual, freedom, expected)
 
 
-def explained_rows(
-    actions: Array, free: Array, rewards: Array, count: float, kappa: float, score: float
-) -> tuple[Array, Array, float]:
-    """Return actions (n, d) and rewards (n,) after regression on their free coordinates (n, f), and degrees of freedom.
+def explained_rows(actions: Array, free: Array, rewards: Array, known: Explained, score: float) -> tuple[Array, Array]:
+    """Return actions (n, d) and rewards (n,) after regression on their free coordinates (n, f).
 
-    All are multiplied by the square roots of the rewards' weights, whose sum is `count`. The prior on the score's slope
-    is one more row.
+    All are multiplied by the square roots of the rewards' weights. The prior on the score's slope is one more row.
     """
-    sums = np.column_stack([free.T @ actions, free.T @ free])
-    known = explained(sums, free.T @ rewards, float(rewards @ rewards), count, kappa, score)
     rows = actions - free @ known.slopes
     left = rewards - free @ known.levels if known.residual else np.zeros(len(rewards))
     if known.expected:
@@ -109,7 +104,7 @@ def explained_rows(
         left = np.append(
             left, math.sqrt(SCORE_WEIGHT) * (known.expected - score * known.levels[-1]) if known.residual else 0.0
         )
-    return rows, left, known.freedom
+    return rows, left
 
 
 def with_free(covariance: Array, known: Explained) -> Array:
