@@ -152,7 +152,7 @@ class Ambient(RidgeBelief):
         """Return Z⁻¹x, which choosing the action has often computed already."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
-        if known is not None and solved is not None and known.tobytes() == action.tobytes():
+        if known is not None and solved is not None and (known is action or known.tobytes() == action.tobytes()):
             return solved
         return self.inverse.times(action)
 

@@ -76,14 +76,13 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
         # Until there is a reward, the intercept counts as known from one.
         inner[0, 0] = kappa**2
     covariance: Array = np.asarray(np.linalg.inv(inner), dtype=np.float64)
-    levels = covariance @ moment
-    used = free
+    levels, slopes = covariance @ moment, covariance @ cross
     if score and levels[-1] <= 0.0:
         # A misleading score is left out.
-        used, expected = free - 1, 0.0
-        levels = np.append(np.linalg.solve(inner[:used, :used], moment[:used]), 0.0)
-    slopes = np.zeros((free, dim))
-    slopes[:used] = np.linalg.solve(inner[:used, :used], cross[:used])
+        others, expected = slice(free - 1), 0.0
+        levels, slopes = np.zeros(free), np.zeros((free, dim))
+        levels[others] = np.linalg.solve(inner[others, others], moment[others])
+        slopes[others] = np.linalg.solve(inner[others, others], cross[others])
     whole = squares + SCORE_WEIGHT * expected**2
     residual = whole - float(levels @ moment)
     # If the rewards are all equal, only the score's prior remains, and rounding errors must not become their unit.
@@ -111,7 +110,8 @@ def with_free(covariance: Array, known: Explained) -> Array:
     """Return the covariance of θ and the free coefficients, in Fortran order, given that of θ alone."""
     dim, free = len(covariance), len(known.levels)
     lifted = np.zeros((dim + free, dim + free), order="F")
-    lifted[:dim, :dim] = covariance
+    # The transpose of the symmetric matrix, in the order of memory of the new one.
+    lifted[:dim, :dim] = covariance.T
     if free:
         slopes = known.slopes @ covariance
         lifted[dim:, :dim], lifted[:dim, dim:] = -slopes, -slopes.T

@@ -51,7 +51,7 @@ class Regression:
         known = self.explained
         if not len(known.levels):
             return gram, moment[: self.dim], squares, self.evidence.weight
-        gram = gram - known.cross.T @ known.slopes
+        gram -= known.cross.T.dot(known.slopes)
         return gram, moment[: self.dim] - known.levels @ known.cross, known.residual, known.freedom
 
     def rows(self) -> tuple[Array, Array, float]:
