@@ -57,11 +57,11 @@ def test_what_is_left_gives_the_posterior_of_all_coefficients_together(kappa, sc
     np.testing.assert_allclose(-known.slopes @ covariance, joint[dim:, :dim], atol=1e-12)
     np.testing.assert_allclose(known.slopes @ covariance @ known.slopes.T + known.covariance, joint[dim:, dim:])
     assert known.residual - score_left @ theta == pytest.approx(least)
-    left, left_rewards, freedom = explained_rows(actions, free, rewards, len(rewards), kappa, score)
+    left, left_rewards = explained_rows(actions, free, rewards, known, score)
     np.testing.assert_allclose(left.T @ left, gram, atol=1e-12)
     np.testing.assert_allclose(left.T @ left_rewards, score_left, atol=1e-12)
     assert left_rewards @ left_rewards == pytest.approx(known.residual)
-    assert freedom == known.freedom == len(rewards) - (kappa > 0)
+    assert known.freedom == len(rewards) - (kappa > 0)
 
 
 def test_a_score_that_misleads_explains_nothing():
@@ -71,7 +71,7 @@ def test_a_score_that_misleads_explains_nothing():
     assert known.levels == pytest.approx([*without.levels, 0.0])
     np.testing.assert_allclose(known.slopes, [*without.slopes, np.zeros(4)])
     assert known.residual == pytest.approx(without.residual)
-    left, left_rewards, _ = explained_rows(actions, free, rewards, len(rewards), KAPPA, SCORE)
+    left, left_rewards = explained_rows(actions, free, rewards, known, SCORE)
     assert len(left) == len(left_rewards) == len(rewards)
 
 

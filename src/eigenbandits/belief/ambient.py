@@ -152,7 +152,7 @@ class Ambient(RidgeBelief):
         """Return Z⁻¹x, which choosing the action has often computed already."""
         known, solved = self.solved_action, self.solved
         self.solved_action = self.solved = None
-        if known is not None and solved is not None and known.tobytes() == action.tobytes():
+        if known is not None and solved is not None and (known is action or known.tobytes() == action.tobytes()):
             return solved
         return self.inverse.times(action)
 
@@ -222,7 +222,7 @@ class Ambient(RidgeBelief):
         """Return the lower half of Z, as a new matrix."""
         sums = self.evidence if evidence is None else evidence
         matrix = sums.gram.copied()
-        matrix.flat[:: len(matrix) + 1] += self.ridge
+        linalg.add_diagonal(matrix, self.ridge)
         return matrix
 
     def prior_log_det(self) -> float:

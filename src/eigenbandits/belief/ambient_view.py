@@ -121,8 +121,7 @@ class AmbientView(View):
 
     def _copies(self, index: int) -> tuple[Array, Array]:
         """Return x and Z⁻¹x of one action as arrays of their own."""
-        kept = self._kept
-        if kept is None or kept[0] != index:
+        if self._kept is None or self._kept[0] != index:
             solved = self.solved(index)
             if solved is None:
                 self.upper_of(index)
@@ -130,8 +129,8 @@ class AmbientView(View):
             # Copies: the caller may reuse the same array for the next decision set, and keeping one row of the products
             # must not keep all of them alive.
             action = self.lifted[index].astype(np.float64)
-            self._kept = kept = index, action, solved if solved.base is None else solved.copy()
-        return kept[1], kept[2]
+            self._kept = index, action, solved if solved.base is None else solved.copy()
+        return self._kept[1:]
 
     def best(self) -> tuple[int, float]:
         """Return the action with the highest optimistic value; of many, only possible winners are computed exactly."""
@@ -156,19 +155,22 @@ class AmbientView(View):
         actions they are. So these values only narrow the choice down, mostly to one action, and the decision is based
         on values computed one by one.
         """
-        highest = np.full(len(bounds), -math.inf)
+        highest: dict[int, float] = {}
+
+        def exact(row: int) -> float:
+            highest[row] = self.upper_of(row)
+            return highest[row]
 
         def least(rows: Rows) -> Array:
             if len(rows) == 1:
-                highest[rows] = self.upper_of(int(rows[0]))
-                return highest[rows]
-            low, highest[rows] = self._between(rows)
+                return np.array([exact(int(rows[0]))])
+            low, high = self._between(rows)
+            highest.update(zip(rows.tolist(), high.tolist(), strict=True))
             return low
 
-        first, reached = walk(bounds, lambda row: float(least(np.array([row]))[0]), least)
-        left = [row for row in np.flatnonzero(highest >= reached).tolist() if row != first]
+        first, reached = walk(bounds, exact, least)
         value = self.upper_of(first)
-        for row in left:
+        for row in [row for row, high in highest.items() if high >= reached and row != first]:
             other = self.upper_of(row)
             if other > value or (other == value and row < first):
                 first, value = row, other

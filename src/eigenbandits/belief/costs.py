@@ -73,7 +73,7 @@ class CostEstimate(Component):
         self.due = count + min(max(1, int(GROWTH * count)), MOST)
         if ridge <= 0.0:
             return
-        gram.flat[:: len(gram) + 1] += ridge
+        linalg.add_diagonal(gram, ridge)
         half, self.center, _ = linalg.inverse(gram, ridge, self.moment)
         linalg.mirror(half)
         self.inverse = half

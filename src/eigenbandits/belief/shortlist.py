@@ -51,13 +51,14 @@ class ShortList:
 
     def follow(self, frame: Frame | None, inverse: linalg.SymmetricSum) -> None:
         """Compress the matrix for a frame, if needed, once enough actions are likely to be compared."""
-        if frame is None or self._waiting or (inverse.compression is not None and frame.version == self._version):
+        if self._rows + self._expected < PRICE * DIRECTIONS or frame is None or self._waiting:
             return
-        if self._rows + self._expected >= PRICE * DIRECTIONS:
-            if self._basis is None or frame.version != self._version:
-                self._basis, self._version = frame.spanning(inverse.dim, DIRECTIONS), frame.version
-            inverse.compress(self._basis)
-            self._rows = 0
+        if self._basis is None or frame.version != self._version:
+            self._basis, self._version = frame.spanning(inverse.dim, DIRECTIONS), frame.version
+        elif inverse.compression is not None:
+            return
+        inverse.compress(self._basis)
+        self._rows = 0
 
     def note(self, size: ListSize) -> None:
         """Record the size of a choice's list; if too many actions were left, the next choices skip the compression."""

@@ -121,7 +121,7 @@ def remainder(action: Array, z: Array, directions: Array | None, offset: Array |
 
 def ambient_bounds(actions: Array, squares: Array, center: Array, omega: float) -> tuple[Array, Array]:
     """Return xᵀθ̂ + Ω‖x‖_{Z⁻¹} and xᵀθ̂ for each row x, given the squared norms, whose array is overwritten."""
-    estimates = actions @ center
+    estimates = actions.dot(center)
     # In place: with few actions, allocating an array costs more than filling it.
     take_roots(squares)
     squares *= omega

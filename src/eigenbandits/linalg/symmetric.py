@@ -12,7 +12,7 @@ from scipy.linalg import blas
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
-from eigenbandits.linalg.primitives import NOTHING, add_outer, square_norms
+from eigenbandits.linalg.primitives import NOTHING, add_diagonal, add_outer, square_norms
 
 # Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
 MIRRORED = 128
@@ -82,22 +82,22 @@ class SymmetricSum(Component):
         """Set up scale · I in `dim` dimensions, with room for `block` waiting rows, or `first` in the first block."""
         self.half = np.zeros((dim, dim), order="F")
         if scale:
-            # By indices: NumPy's fill_diagonal would walk through the whole matrix in this memory order.
-            places = np.arange(dim)
-            self.half[places, places] = scale
+            add_diagonal(self.half, scale)
         self.waiting = np.zeros((max(block, first) if block else 0, dim))
         self.fill = 0
         self.blank, self.block = not scale and len(self.waiting) > 0, block
         self._single = self.compression = None
 
     def reset(self, half: Array) -> None:
-        """Replace the matrix with one given by its lower half, in Fortran order, which is not copied."""
+        """Replace the matrix with one given by its lower half, in Fortran order, which becomes this sum's own."""
         if self.thin:
             self.thin, self.plus = False, np.zeros((0, 0))
             self.waiting = np.zeros((block_for(len(half)), len(half)))
         elif self.blank:
             self._end_first_block()
-        self.half = half if len(self.waiting) else _mirrored(half)
+        self.half = half
+        if not len(self.waiting):
+            mirror(half)
         self.fill = 0
         self._single = self.compression = None
 
@@ -124,9 +124,9 @@ class SymmetricSum(Component):
 
     def _thicken(self) -> None:
         """Write a thin matrix out in full."""
-        rows, dim = self.waiting[: self.fill], self.plus.shape[1]
+        rows = self.waiting[: self.fill]
         half = np.asfortranarray(self.plus.T @ self.plus)
-        half.flat[:: dim + 1] += self.scale
+        add_diagonal(half, self.scale)
         if len(rows):
             half = blas.dsyrk(self.sign, np.asarray(rows, order="C").T, beta=1.0, c=half, lower=1, overwrite_c=1)
         self.reset(half)
@@ -190,7 +190,7 @@ class SymmetricSum(Component):
         else:
             self.compression = None
         if not len(self.waiting):
-            self.half = _mirrored(self.half)
+            mirror(self.half)
 
     def fade(self, factor: float) -> None:
         """Multiply everything added so far by a factor."""
@@ -295,14 +295,9 @@ class SymmetricSum(Component):
 
     def full(self) -> Array:
         """Return both halves as an ordinary array."""
-        return _mirrored(self.flush())
-
-
-def _mirrored(half: Array) -> Array:
-    """Return a matrix in Fortran order whose upper half mirrors its lower half."""
-    matrix = half.copy(order="F")
-    mirror(matrix)
-    return matrix
+        matrix = self.flush().copy(order="F")
+        mirror(matrix)
+        return matrix
 
 
 def mirror(matrix: NDArray[np.floating[Any]]) -> None:

@@ -103,7 +103,7 @@ class Centering(Component):
     def _lifted(self, actions: Array, center: Array | None) -> Array:
         if not self.intercept:
             return actions if center is None else np.subtract(actions, center, dtype=actions.dtype)
-        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), dtype=actions.dtype)
+        lifted = np.empty((*actions.shape[:-1], actions.shape[-1] + 1), actions.dtype)
         if center is None:
             lifted[..., :-1] = actions
         else:

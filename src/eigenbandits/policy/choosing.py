@@ -16,6 +16,8 @@ from eigenbandits.policy.layout import Layout
 from eigenbandits.policy.lists import ListDecision
 from eigenbandits.rules.base import Choice, Rule
 
+_NOTHING = Finding()
+
 
 class Chooser(Layout):
     """The base of `Policy` that chooses; its parts are those of `Layout`, plus a rule."""
@@ -273,11 +275,13 @@ class Chooser(Layout):
         """Prepare for a choice in each set among its candidates; may refuse, since nothing has changed yet."""
 
     def _decision(self, choice: Choice, array: Array, lifted: Array, estimate: float, round_: int) -> Decision:
-        action = array[choice.index].copy()
-        action.setflags(write=False)
-        row = action if lifted is array and action.dtype == np.float64 else lifted[choice.index].astype(np.float64)
+        found = choice.finding or _NOTHING
+        row = lifted[choice.index].astype(np.float64) if found.action is None else found.action
         row.setflags(write=False)
-        forecast = None if choice.finding is None else choice.finding.forecast
+        action = row
+        if lifted is not array or array.dtype != np.float64:
+            action = array[choice.index].copy()
+            action.setflags(write=False)
         return Decision(
-            choice.index, action, round_, estimate, choice.upper, choice.propensity, row, forecast, choice.model
+            choice.index, action, round_, estimate, choice.upper, choice.propensity, row, found.forecast, choice.model
         )

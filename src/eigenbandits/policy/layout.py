@@ -82,6 +82,8 @@ class Layout(Component):
         if row is None or row is action:
             # Constructed by the caller, or made with nothing subtracted: the action alone determines the row.
             made = type(action) is np.ndarray and action.shape == (self.dim,) and not action.flags.writeable
+            if made and self.centering.kind == "none" and self.scoring.used is False and action.dtype == np.float64:
+                return action
             vector = action if made else inputs.as_action(action, self.dim, dtype=self.dtype)
             return np.asarray(self.lift_vectors(vector[None])[0])
         if len(action) != self.dim:

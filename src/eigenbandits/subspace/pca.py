@@ -153,8 +153,9 @@ class PCA(Subspace):
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
         """Add one decision set, or some of a large one, to the second moment."""
-        super().observe(actions)
-        self._add(self._worth_adding(actions), center)
+        Subspace.observe(self, actions)
+        few = self.added < PLENTY * actions.shape[1]
+        self._add(actions if few or self.refresh == "every-round" else self._some(actions), center)
 
     def observe_all(self, vectors: Array, center: Array | None = None) -> None:
         """Add all vectors, or some of them where many are known."""
@@ -169,7 +170,7 @@ class PCA(Subspace):
         count = len(vectors)
         self.added += count
         if self.around_mean:
-            self.total += (_ONES[:count] if count <= len(_ONES) else np.ones(count)) @ vectors
+            self.total += (_ONES[:count] if count <= len(_ONES) else np.ones(count)).dot(vectors)
         self._count(vectors)
         self.moment.add_rows(vectors)
 
@@ -228,11 +229,6 @@ class PCA(Subspace):
             self.effective.add_batch(self.moment.waiting[: self.moment.fill], self.leading, self.mean)
             self.moment.flush()
 
-    def _worth_adding(self, actions: Array) -> Array:
-        """Return the vectors of a set that are added: all, or, where many are known, an even sample of a large set."""
-        few = self.added < PLENTY * actions.shape[1]
-        return actions if few or self.refresh == "every-round" else self._some(actions)
-
     def _some(self, actions: Array) -> Array:
         """Return an even sample of a large set in many dimensions, and all of any other."""
         count, dim = actions.shape
@@ -253,11 +249,10 @@ class PCA(Subspace):
 
     def frame(self) -> Frame:
         """Return the subspace, recomputed if that is due."""
-        if self.added > self.refreshed_at:
-            growth = 0.0 if self.refresh == "every-round" else self.growth
-            if self.added >= (1.0 + growth) * self.refreshed_at:
-                self._find()
-        frame = self.current()
+        growth = 0.0 if self.refresh == "every-round" else self.growth
+        if self.added > self.refreshed_at and self.added >= (1.0 + growth) * self.refreshed_at:
+            self._find()
+        frame = self._frame or self.current()
         assert frame is not None
         return frame
 

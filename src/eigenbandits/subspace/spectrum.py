@@ -11,6 +11,7 @@ from eigenbandits import inputs, merging
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace import eigen
+from eigenbandits.subspace.base import Subspace
 from eigenbandits.subspace.pca import BLOCK, FEWEST, PCA
 from eigenbandits.subspace.rank import bulk_edge, bulk_edge_rank
 
@@ -52,7 +53,8 @@ class Spectrum(PCA):
 
     def observe(self, actions: Array, center: Array | None = None) -> None:
         """Add one decision set, or a catalogue; earlier ones fade, in eight steps of a half-life."""
-        super().observe(actions, center)
+        Subspace.observe(self, actions)
+        self._add(self._some(actions), center)
         if self.memory is None:
             return
         self.since_fading += 1
@@ -73,9 +75,6 @@ class Spectrum(PCA):
     def waiting_first(self) -> int:
         """As many as some sets add, over which the matrix's memory is claimed; see `linalg.SymmetricSum`."""
         return self.waiting if self.dim is None or self.dim < 1024 else _FIRST_SETS * FEWEST
-
-    def _worth_adding(self, actions: Array) -> Array:
-        return self._some(actions)
 
     def _count(self, vectors: Array) -> None:
         """Nothing here depends on how many vectors are independent of each other."""

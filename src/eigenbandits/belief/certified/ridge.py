@@ -122,6 +122,6 @@ class Ridge(Component):
         sign = 1.0 if weight > 0.0 else -1.0
         solved = self.inverse.times_columns(columns) * np.sqrt(abs(weight))
         middle = (sign * np.sqrt(abs(weight))) * (columns.T @ solved)
-        middle.flat[:: len(middle) + 1] += 1.0
+        linalg.add_diagonal(middle, 1.0)
         root, _ = linalg.whitening(0.5 * (middle + middle.T), _ROUNDING)
         self.inverse.adjust(root @ solved.T, -sign)

@@ -43,6 +43,7 @@ GROWTH = 0.5
 # the last fit. If surprises go on after a fit that left most of the weight where it was, as with heavy tails or rare
 # failures, no fit will end them: the growth required doubles, up to that of the regular fits.
 SURPRISING, SOONEST = 6.0, 0.05
+_HALF_LOG_TWO = 0.5 * math.log(2.0)
 # The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
 # Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
@@ -147,7 +148,7 @@ class Spectral(Ambient):
         if self.version < 0 or frame.version > self.version + 1 or self.evidence.count >= self.due:
             self._fit(frame.directions, frame.spectrum, frame.rank)
             self.version = frame.version
-        super().follow(frame)
+        self.short_list.follow(frame, self.inverse)
 
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
@@ -175,7 +176,7 @@ class Spectral(Ambient):
     def _fade_all(self, count: int = 1) -> None:
         """Let earlier rewards fade, after `count` more, if there is a memory."""
         weight = self.evidence.weight
-        if self._fade(count):
+        if self.memory is not None and self._fade(count):
             self.repeats.fade(self.evidence.weight / weight)
             self.prior.fade(self.evidence.weight / weight, self.origin or 0.0)
             self.due = 0
@@ -191,7 +192,7 @@ class Spectral(Ambient):
         gain, _ = self._update(action, reward)
         if not self.surprised and self.censoring.differ:
             square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
-            self.surprise = max(self.surprise + 0.25 * square - 0.5 * math.log(2.0), 0.0)
+            self.surprise = max(self.surprise + 0.25 * square - _HALF_LOG_TWO, 0.0)
         if self.surprised:
             count = self.evidence.count + 1
             if count >= (1.0 + self.least_growth) * self.fitted:
@@ -426,7 +427,7 @@ class Spectral(Ambient):
 
     def omega_of(self, count: int) -> float:
         """Return the radius for a decision set of K actions."""
-        return self.omega() * max(1.0, expected_maximum(count))
+        return self.width * self.noise * max(1.0, expected_maximum(count))
 
     def view(self, lifted: Array) -> View:
         """Return a view of the posterior through a decision set."""

@@ -76,14 +76,13 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
         # Until there is a reward, the intercept counts as known from one.
         inner[0, 0] = kappa**2
     covariance: Array = np.asarray(np.linalg.inv(inner), dtype=np.float64)
-    levels = covariance @ moment
-    used = free
+    levels, slopes = covariance @ moment, covariance @ cross
     if score and levels[-1] <= 0.0:
         # A misleading score is left out.
-        used, expected = free - 1, 0.0
-        levels = np.append(np.linalg.solve(inner[:used, :used], moment[:used]), 0.0)
-    slopes = np.zeros((free, dim))
-    slopes[:used] = np.linalg.solve(inner[:used, :used], cross[:used])
+        others, expected = slice(free - 1), 0.0
+        levels, slopes = np.zeros(free), np.zeros((free, dim))
+        levels[others] = np.linalg.solve(inner[others, others], moment[others])
+        slopes[others] = np.linalg.solve(inner[others, others], cross[others])
     whole = squares + SCORE_WEIGHT * expected**2
     residual = whole - float(levels @ moment)
     # If the rewards are all equal, only the score's prior remains, and rounding errors must not become their unit.
@@ -92,16 +91,11 @@ def explained(sums: Array, moment: Array, squares: float, count: float, kappa: f
     return Explained(slopes, levels, cross, covariance, residual, freedom, expected)
 
 
-def explained_rows(
-    actions: Array, free: Array, rewards: Array, count: float, kappa: float, score: float
-) -> tuple[Array, Array, float]:
-    """Return actions (n, d) and rewards (n,) after regression on their free coordinates (n, f), and degrees of freedom.
+def explained_rows(actions: Array, free: Array, rewards: Array, known: Explained, score: float) -> tuple[Array, Array]:
+    """Return actions (n, d) and rewards (n,) after regression on their free coordinates (n, f).
 
-    All are multiplied by the square roots of the rewards' weights, whose sum is `count`. The prior on the score's slope
-    is one more row.
+    All are multiplied by the square roots of the rewards' weights. The prior on the score's slope is one more row.
     """
-    sums = np.column_stack([free.T @ actions, free.T @ free])
-    known = explained(sums, free.T @ rewards, float(rewards @ rewards), count, kappa, score)
     rows = actions - free @ known.slopes
     left = rewards - free @ known.levels if known.residual else np.zeros(len(rewards))
     if known.expected:
@@ -109,14 +103,15 @@ def explained_rows(
         left = np.append(
             left, math.sqrt(SCORE_WEIGHT) * (known.expected - score * known.levels[-1]) if known.residual else 0.0
         )
-    return rows, left, known.freedom
+    return rows, left
 
 
 def with_free(covariance: Array, known: Explained) -> Array:
     """Return the covariance of θ and the free coefficients, in Fortran order, given that of θ alone."""
     dim, free = len(covariance), len(known.levels)
     lifted = np.zeros((dim + free, dim + free), order="F")
-    lifted[:dim, :dim] = covariance
+    # The transpose of the symmetric matrix, in the order of memory of the new one.
+    lifted[:dim, :dim] = covariance.T
     if free:
         slopes = known.slopes @ covariance
         lifted[dim:, :dim], lifted[:dim, dim:] = -slopes, -slopes.T

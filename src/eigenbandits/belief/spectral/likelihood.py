@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import lapack
 
+from eigenbandits import linalg
 from eigenbandits.inputs import Array
 
 # A float, or an array of them.
@@ -149,7 +150,7 @@ class RowsReading:
 def factor(kernel: Array, ratio: float) -> Array:
     """Return the lower Cholesky factor of I + ρA."""
     matrix = kernel * ratio
-    matrix.flat[:: len(matrix) + 1] += 1.0
+    linalg.add_diagonal(matrix, 1.0)
     # The matrix is symmetric, so NumPy's C order is the Fortran order of the same matrix.
     lower: Array
     lower, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)

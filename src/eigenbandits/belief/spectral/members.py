@@ -41,7 +41,7 @@ def rows_covariance(members: Sequence[Member], shares: Sequence[float], inside: 
         pulled[place * count : (place + 1) * count] = lapack.dtrtrs(member.lower, inside * scaled, lower=1)[0]
         variances += share * member.variance * own
     covariance = -(pulled.T @ pulled)
-    covariance.flat[:: dim + 1] += variances
+    linalg.add_diagonal(covariance, variances)
     return covariance
 
 
@@ -60,7 +60,7 @@ def full_covariance(member: Member, gram: Array, moment: Array, basis: Array) ->
     with (ρH)⁻¹ would keep none of Σ.
     """
     inner = _between_roots(member, gram, basis)
-    inner.flat[:: len(gram) + 1] += 1.0
+    linalg.add_diagonal(inner, 1.0)
     inverse, solved, _ = linalg.inverse(inner, 1.0, _times_root(member, moment, basis))
     linalg.mirror(inverse)
     covariance = _between_roots(member, inverse, basis)

@@ -131,8 +131,9 @@ class LearnedPrior(Component):
 
     def _flush(self, origin: float) -> None:
         """Add the buffered forecasts to the sums."""
-        self._add_up(self.waiting[: self.fill], origin)
-        self.fill = 0
+        if self.fill:
+            self._add_up(self.waiting[: self.fill], origin)
+            self.fill = 0
 
     def _add_up(self, rows: Array, origin: float) -> None:
         """Add forecasts with their rewards to the sums, an origin subtracted from values and rewards.
@@ -142,16 +143,16 @@ class LearnedPrior(Component):
         """
         members = len(SHAPES)
         highest = rows[:, 1 : members + 1]
-        rows = rows[(highest != highest[:, :1]).any(axis=1) | (rows[:, members + 1 : -1] != 0.0).any(axis=1)]
-        # The columns of (M, a, g, r) for each member, and the sums of their products.
-        columns = np.empty((4, len(rows), members))
-        np.subtract(rows[:, 1 : members + 1], origin, out=columns[0])
-        columns[1] = rows[:, members + 1 : -1]
-        columns[2] = columns[1] < 0.0
-        columns[2] *= -1.0
-        np.subtract(rows[:, -1:], origin, out=columns[3])
-        self.sums += np.einsum("itk,jtk->kij", columns, columns)
-        self.totals += columns.sum(axis=1).T
+        rows = rows[(highest != highest[:, :1]).any(axis=1) | rows[:, members + 1 : -1].any(axis=1)]
+        # (M, a, g, r) for each member, and the sums of their products.
+        columns = np.empty((members, 4, len(rows)))
+        np.subtract(rows[:, 1 : members + 1].T, origin, out=columns[:, 0])
+        columns[:, 1] = rows[:, members + 1 : -1].T
+        columns[:, 2] = columns[:, 1] < 0.0
+        columns[:, 2] *= -1.0
+        np.subtract(rows[:, -1], origin, out=columns[:, 3])
+        self.sums += columns @ columns.transpose(0, 2, 1)
+        self.totals += columns.sum(axis=2)
         self.forecasts += len(rows)
         squares = (rows[:, -1] - rows[:, 0]) ** 2
         self.errors += np.array([len(rows), squares.sum(), squares @ squares])

@@ -19,6 +19,8 @@ RATIOS = 10.0 ** np.arange(-4.0, 4.25, 0.5)
 _LOG_RATIOS = np.log(RATIOS)
 _LOG_PRIOR = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
+# A function's values at the ratios, times this matrix, are its slopes in the ratios' logarithms.
+_SLOPES = np.gradient(np.eye(len(RATIOS)), _LOG_RATIOS, axis=1)
 
 
 def evidence(
@@ -40,16 +42,13 @@ def evidence(
         Keyword arguments of `residual_evidence` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
-    nothing = residual_evidence(np.asarray(reading.squares), reading.count, **known)
+    nothing = float(residual_evidence(np.asarray(reading.squares), reading.count, **known))
     gains = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
-    as_normal = gains + _LOG_PRIOR
-    totals = as_normal.max(axis=1)
-    totals += np.log(np.exp(as_normal - totals[:, None]).sum(axis=1))
+    totals = nothing + np.logaddexp.reduce(gains + _LOG_PRIOR, axis=1)
     # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
-    freedom = np.gradient(log_dets, _LOG_RATIOS, axis=1)
-    logs = tempered(gains, freedom, reading.count, kurtosis) + _LOG_PRIOR
-    weights = np.exp(logs - logs.max(axis=1)[:, None])
-    return nothing + totals, np.exp((weights @ _LOG_RATIOS) / weights.sum(axis=1))
+    logs = tempered(gains, log_dets @ _SLOPES, reading.count, kurtosis) + _LOG_PRIOR
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return totals, np.exp((weights @ _LOG_RATIOS) / weights.sum(axis=1))
 
 
 def tridiagonal(kernel: Array, vector: Array) -> tuple[Array, Array]:
@@ -83,19 +82,20 @@ def pivots(tridiagonals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     and the inverse's first entry is one over the last pivot. Since A is positive semidefinite, only rounding can
     make a pivot less than 1.
     """
-    # From here on, arrays are (n, k, ratios).
-    diagonal = 1.0 + np.array([one for one, _ in tridiagonals]).T[1:, :, None] * RATIOS
-    squares = np.square(np.array([one for _, one in tridiagonals]).T)[:, :, None]
-    border, squares = squares[0], squares[1:] * RATIOS**2
-    log_dets = np.zeros(diagonal.shape[1:])
-    while len(diagonal) > 1:
-        eliminated = diagonal[1::2]
-        log_dets += np.log(eliminated).sum(axis=0)
-        before = squares[::2] / eliminated
-        after = squares[1::2] / eliminated[: len(squares) // 2]
-        diagonal = diagonal[::2]
-        diagonal[: len(before)] -= before
-        diagonal[1:] -= after
-        np.maximum(diagonal, 1.0, out=diagonal)
+    # Arrays are (n, k, ratios).
+    diagonals, off_diagonals = (np.array(each).T[:, :, None] for each in zip(*tridiagonals, strict=True))
+    eliminated = np.multiply(diagonals[1:], RATIOS, order="C")
+    eliminated += 1.0
+    squares = np.square(off_diagonals)
+    border, squares = squares[0], np.multiply(squares[1:], RATIOS**2, order="C")
+    # In place, so that in the end all pivots are in one array.
+    left = eliminated
+    while len(left) > 1:
+        before = squares[::2] / left[1::2]
+        after = squares[1::2] / left[1::2][: len(squares) // 2]
+        left = left[::2]
+        left[: len(before)] -= before
+        left[1:] -= after
+        np.maximum(left, 1.0, out=left)
         squares = before[: len(after)] * after
-    return log_dets + np.log(diagonal[0]), border / diagonal[0]
+    return np.log(eliminated).sum(axis=0), border / left[0]

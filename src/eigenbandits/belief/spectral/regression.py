@@ -51,7 +51,7 @@ class Regression:
         known = self.explained
         if not len(known.levels):
             return gram, moment[: self.dim], squares, self.evidence.weight
-        gram = gram - known.cross.T @ known.slopes
+        gram -= known.cross.T.dot(known.slopes)
         return gram, moment[: self.dim] - known.levels @ known.cross, known.residual, known.freedom
 
     def rows(self) -> tuple[Array, Array, float]:
@@ -61,4 +61,8 @@ class Regression:
         rows, rewards, total = self.sample.residuals(self.mean)
         if rows.shape[1] == self.dim:
             return rows, rewards, total
-        return explained_rows(rows[:, : self.dim], rows[:, self.dim :], rewards, total, self.kappa, self.score)
+        free, known = rows[:, self.dim :], self.explained
+        if not self.sample.complete:
+            squares = float(rewards @ rewards)
+            known = explained(free.T @ rows, free.T @ rewards, squares, total, self.kappa, self.score)
+        return *explained_rows(rows[:, : self.dim], free, rewards, known, self.score), known.freedom

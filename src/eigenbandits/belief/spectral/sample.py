@@ -51,13 +51,13 @@ class Sample(Component):
         """Record one lifted action and its reward."""
         number, size = self.seen, len(self.rewards)
         self.seen += 1
-        if not size:
+        if number % self.stride or not size:
             return
         if self.half_life is not None:
             self.rows[number % size], self.rewards[number % size] = row, reward
             self.fill = min(self.fill + 1, size)
             return
-        if self.fill == size and number % self.stride == 0:
+        if self.fill == size:
             half = size // 2
             self.rows[:half], self.rewards[:half] = self.rows[::2].copy(), self.rewards[::2].copy()
             self.fill, self.stride = half, 2 * self.stride
