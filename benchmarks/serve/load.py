@@ -84,7 +84,8 @@ def at_rate(rate: float) -> Callable[[], float]:
 
 def prepare(url: str, world: World, parameters: dict[str, Any], algorithm: str = "EigenUCB") -> None:
     """Upload the catalogue and create the policy, unless they exist."""
-    with Client(url) as client:
+    # Its processes may still be starting.
+    with Client(url, timeout=60.0) as client:
         client.create_catalogue(CATALOGUE, world.ids, world.vectors)
         client.create_policy(POLICY, algorithm, parameters, catalogue=CATALOGUE)
 

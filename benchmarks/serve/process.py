@@ -35,13 +35,13 @@ class Service:
         return sum(map(cpu_seconds, family(self.process.pid)))
 
     def memory(self) -> int:
-        """Return the bytes of memory that are its alone or mapped by it (resident set)."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+        """Return the bytes of memory that its processes use, with pages that several share counted once (PSS)."""
+        return sum(map(memory, family(self.process.pid)))
 
     def open_files(self) -> int:
-        """Return how many files and sockets it holds open."""
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))  # noqa: PTH208 - only their number is wanted
+        """Return how many files and sockets its processes hold open."""
+        folders = [f"/proc/{pid}/fd" for pid in family(self.process.pid)]
+        return sum(len(os.listdir(folder)) for folder in folders)  # noqa: PTH208 - only their number is wanted
 
     def on_disk(self) -> int:
         """Return the bytes in its folder."""
@@ -52,6 +52,12 @@ def cpu_seconds(pid: int) -> float:
     """Return the processor time that a process has used so far, of its own and of the kernel for it."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory(pid: int) -> int:
+    """Return the bytes of memory that a process uses, with its share of the pages that others use as well."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def family(pid: int) -> list[int]:

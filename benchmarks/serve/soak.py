@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--arms", type=int, default=100)
     parser.add_argument("--settle", type=int, default=10, help="minutes at the start that are not judged")
+    parser.add_argument("--options", nargs="*", default=[], help="more options of the service, without the dashes")
     parser.add_argument("--folder", type=Path, default=Path("results/soak"), help="of the service and the table")
     parser.add_argument("--out", type=Path, default=RESULTS / "serve", help="for the report and the figure")
     asked = parser.parse_args()
@@ -158,8 +159,10 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     path = asked.folder / "minutes.csv"
     if len(read(path)) < asked.minutes:
-        with service(asked.folder / "data") as running:
+        with service(asked.folder / "data", *(f"--{option}" for option in asked.options)) as running:
             prepare(running.url, world, PARAMETERS)
+            # Until every decider knows of the policy.
+            time.sleep(1.0)
             while (done := len(read(path))) < asked.minutes:
                 row = minute(running, world, done + 1, asked.rate, asked.connections, asked.seconds)
                 append(path, row)
@@ -167,7 +170,8 @@ def main() -> None:
     rows = read(path)
     setting = (
         f"{asked.rate:g} pairs per second from {asked.connections} connections, d = {asked.dim}, K = {asked.arms} of "
-        f"{world.items:,} items, EigenUCB {PARAMETERS}; client and service on {machine()}."
+        f"{world.items:,} items, EigenUCB {PARAMETERS}; options: {' '.join(asked.options) or 'none'}; client and "
+        f"service on {machine()}."
     )
     text = summary(rows, min(asked.settle, len(rows) - 3), setting)
     print(f"\n{text}")

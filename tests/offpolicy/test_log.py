@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import eigenbandits as eb
 from eigenbandits.environments import LowRank, Replay
-from eigenbandits.offpolicy import Log
+from eigenbandits.offpolicy import Log, log_files
 
 
 def uniform_log(events, seed):
@@ -43,6 +45,31 @@ def test_logs_are_read_from_files(form, tmp_path):
     again = eb.run(eb.OFUL(noise=0.1), found, rounds=20)
     once = eb.run(eb.OFUL(noise=0.1), Replay(log, shuffle=False), rounds=20)
     np.testing.assert_array_equal(again.rewards, once.rewards)
+
+
+def test_the_sets_of_a_parquet_file_are_read_when_they_are_needed(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    sets = [rng.standard_normal((int(rng.integers(1, 6)), 100)).astype(np.float32) for _ in range(600)]
+    kind = pyarrow.list_(pyarrow.list_(pyarrow.float32()))
+    columns = {"actions": pyarrow.array([one.tolist() for one in sets], kind), "choices": [0] * 600}
+    table = pyarrow.table(columns | {"rewards": rng.standard_normal(600)})
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=20)
+    del table, columns
+    total = sum(one.nbytes for one in sets)
+    monkeypatch.setattr(log_files, "_HELD", total // 5)
+    before = pyarrow.total_allocated_bytes()
+    log = Log.read(tmp_path / "log.parquet")
+    assert log.sizes.tolist() == [len(one) for one in sets]
+    for event in rng.permutation(600).tolist():
+        np.testing.assert_array_equal(log.decision_set(event), sets[event])
+    assert pyarrow.total_allocated_bytes() - before < total // 2
+    again = pickle.loads(pickle.dumps(log))
+    np.testing.assert_array_equal(again.decision_set(599), sets[599])
+    with pytest.raises(IndexError):
+        log.sets[600]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import threading
+import time
+
+import httpx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from tests.serve.bodies import code, create
 from tests.serve.clocks import ManualClock
 
-from eigenbandits.serve import Client, Settings, running
+from eigenbandits.serve import AsyncClient, Client, Settings, export, running
 
 RNG = np.random.default_rng(0)
 
@@ -57,6 +63,71 @@ def test_decisions_of_some_time(tmp_path):
     # Before 20 seconds there is more than a page of decisions; that of second 40 is out.
     assert pq.read_table(tmp_path / "middle.parquet")["round"].to_pylist() == [252, 253]
     assert pq.read_table(tmp_path / "before.parquet")["round"].to_pylist() == list(range(1, 251))
+
+
+def test_an_export_is_sent_while_it_is_made(tmp_path, monkeypatch):
+    """The first pieces arrive before the last decisions are read, and nothing goes on for a caller that has left."""
+    pages, sent, closed = export.Span.pages, threading.Event(), threading.Event()
+
+    def slowly(span, *args):
+        try:
+            for page in pages(span, *args):
+                for pair in page:
+                    yield [pair]
+                    assert sent.wait(20.0)
+        finally:
+            closed.set()
+
+    monkeypatch.setattr(export.Span, "pages", slowly)
+    monkeypatch.setattr(export, "_AT_ONCE", 0)
+    with running(Settings(folder=tmp_path / "data", port=0)) as server, Client(server.url, timeout=2.0) as client:
+        client.create_policy("p", parameters={"seed": 0})
+        for made in client.decide_many("p", [{"actions": RNG.standard_normal((5, 4))} for _ in range(20)]):
+            client.reward("p", made, 1.0)
+        for whole in (True, False):
+            sent.clear()
+            closed.clear()
+            with httpx.stream("GET", f"{server.url}/v1/policies/p/export") as answer:
+                pieces = answer.iter_raw()
+                file = next(pieces) + next(pieces)
+                # Of the first decision, while the second one waits.
+                assert len(file) > 100
+                if whole:
+                    sent.set()
+                    file += b"".join(pieces)
+            sent.set()
+            assert closed.wait(20.0)
+            if whole:
+                assert pq.read_table(io.BytesIO(file)).num_rows == 20
+                client.export("p", tmp_path / "by_client.parquet")
+                assert (tmp_path / "by_client.parquet").read_bytes() == file
+
+
+def test_exports_may_take_longer_than_the_timeout(tmp_path, monkeypatch):
+    """What counts is the time until the next piece."""
+    pages = export.Span.pages
+
+    def slowly(span, *args):
+        for page in pages(span, *args):
+            for pair in page:
+                time.sleep(0.2)
+                yield [pair]
+
+    with running(Settings(folder=tmp_path / "data", port=0)) as server, Client(server.url, timeout=1.5) as client:
+        client.create_policy("p", parameters={"seed": 0})
+        for made in client.decide_many("p", [{"actions": RNG.standard_normal((5, 4))} for _ in range(12)]):
+            client.reward("p", made, 1.0)
+        monkeypatch.setattr(export.Span, "pages", slowly)
+        monkeypatch.setattr(export, "_AT_ONCE", 0)
+        client.export("p", tmp_path / "one.parquet")
+
+        async def other():
+            async with AsyncClient(server.url, timeout=1.5) as client:
+                await client.export("p", tmp_path / "other.parquet")
+
+        asyncio.run(other())
+    for name in ("one", "other"):
+        assert pq.read_table(tmp_path / f"{name}.parquet").num_rows == 12
 
 
 @pytest.mark.parametrize("query", ["columns=compact", "after=-1", "through=x", "since=nan", "until=-1"])

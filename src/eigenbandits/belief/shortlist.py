@@ -12,13 +12,14 @@ from eigenbandits.inputs import Array
 from eigenbandits.subspace.base import Frame
 
 # The number of leading directions used, besides those of the mean, the intercept and the score. At d = 384, a bound
-# from 32 of them takes a third of the time of one from all; from twice as many it takes more than half.
+# from 32 of them takes a quarter of the time of one from all, and one from twice as many half of it.
 DIRECTIONS = 32
-# How many rows per direction can be bounded in all directions in the time of one compression: 19 at d = 384 and 35 at d
-# = 1024.
-PRICE = 32
+# How many rows per direction can be bounded in all directions in the time of one compression: 10 to 12 at d = 384 and 9
+# or 10 at d = 1024.
+PRICE = 10
 # Up to this many actions, exact values take less time than making the matrix in single precision that would bound them,
-# which takes as long as 60 exact values. It may exist already, though, and then each bound from it is faster.
+# which takes as long as 21 to 24 exact values at d = 384 and 12 to 17 at d = 1024. It may exist already, though, and
+# then each bound from it is faster.
 FEW_LEFT = 16
 # The most choices in a row that skip a compression because it did not help: trying again then costs almost nothing.
 LONGEST_PAUSE = 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ Single = NDArray[np.float32]
 _UNIT, _UNIT_DOUBLE = 2.0**-24, 2.0**-53
 # Columns of a matrix scaled at a time: of a few thousand rows, they fit the cache.
 _COLUMNS = 64
+# Multiplications in one product, and the fewest rows of one. SciPy keeps all other threads waiting during a product,
+# for about a millisecond this way, and the rows stay in the cache. Fewer rows would take longer each: every product
+# reads the whole matrix.
+_PRODUCT, _FEWEST = 2**26, 64
 
 
 def rounding(terms: int, single: bool = True) -> float:
@@ -67,13 +72,17 @@ class Scaled:
         self.norm = math.sqrt(2.0 * square - float(np.sum((diagonal * inverse**2) ** 2)))
         self._single = self.scales.astype(np.float32)
 
-    def rows(self, rows: Single) -> tuple[Single, Array]:
-        """Return Sx for rows x, up to the scale of S, and the squared norms."""
-        scaled = rows * self._single
-        sizes = square_norms(scaled)
+    def each(self, rows: Single, action: Callable[[slice, Single], None]) -> Array:
+        """Pass Sx for rows x, up to the scale of S, to a function, some rows at a time; return the squared norms."""
+        sizes, step = np.empty(len(rows)), max(_FEWEST, _PRODUCT // rows.shape[1] ** 2)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            scaled = rows[part] * self._single
+            sizes[part] = square_norms(scaled)
+            action(part, scaled)
         # Values too small for single precision have a square of 0 there: as good as 1e-6 of the largest one.
         sizes += 1e-12 * float(sizes.max())
-        return scaled, sizes
+        return sizes
 
 
 class Compression:
@@ -134,9 +143,13 @@ class Compression:
         The coordinates ŷ computed in single precision are off by δ, ‖δ‖ ≤ √k γ‖x‖, and then ‖x‖_N ≤ ‖Qŷ‖_N + √λ‖z‖ +
         √Λ‖δ‖ with ‖z‖² ≤ ‖x‖² − ‖ŷ‖² + 2‖x‖‖δ‖, and Λ ≤ ‖N‖_F the largest eigenvalue of N.
         """
-        scaled, sizes = self._scaled.rows(rows)
         gamma, size, norm = self._gamma, self.basis.shape[1], self._scaled.norm
-        inside = (scaled @ self._single).astype(np.float64)
+        inside = np.empty((len(rows), size))
+
+        def project(part: slice, scaled: Single) -> None:
+            inside[part] = scaled @ self._single
+
+        sizes = self._scaled.each(rows, project)
         squares = row_dots(inside, inside @ self._inner)
         if len(waiting):
             if len(self._waiting) != len(waiting):
@@ -175,14 +188,19 @@ class SingleSquares:
 
     def bounds(self, rows: Single, waiting: Array) -> Array:
         """Return bounds for rows, less the waiting outer products."""
-        scaled, sizes = self._scaled.rows(rows)
-        product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
-        squares, terms = row_dots(scaled, product), self._scaled.norm
+        squares, terms = np.empty(len(rows)), self._scaled.norm
         if len(waiting):
             if len(self._waiting) != len(waiting):
                 self._scale_waiting(waiting)
-            squares -= square_norms(scaled @ self._waiting.T)
             terms += self._energy
+
+        def square(part: slice, scaled: Single) -> None:
+            product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
+            squares[part] = row_dots(scaled, product)
+            if len(waiting):
+                squares[part] -= square_norms(scaled @ self._waiting.T)
+
+        sizes = self._scaled.each(rows, square)
         return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))
 
     def _scale_waiting(self, waiting: Array) -> None:

@@ -35,8 +35,9 @@ class Log:
     Parameters
     ----------
     actions : array of shape (n, K, d), sequence of n arrays (Kᵢ, d), or path
-        The decision set of each event; the path of a .npy file is mapped from disk. An object with a `shape` of three
-        numbers and an item for each event is read one set at a time, so that the sets need not fit into memory.
+        The decision set of each event; the path of a .npy file is mapped from disk. An object with an item for each
+        event, and a `shape` of three numbers if all sets have one size, is read one set at a time, so that the sets
+        need not fit into memory.
     choices : array of shape (n,), or path
         The row that was chosen.
     rewards : array of shape (n,), or path
@@ -80,6 +81,7 @@ class Log:
     def read(cls, path: str | PathLike[str], vectors: Callable[[Mapping[str, Any]], ArrayLike] | None = None) -> Log:
         """Read a log from a file: .npz or .parquet with its entries, or else the dsjson of Vowpal Wabbit.
 
+        The decision sets of a Parquet file are read when they are needed, and the file may be larger than the memory.
         In dsjson every line is an event. Its reward is its cost with the sign changed. Lines that carry no decision
         (late rewards without their event) and those marked `_skipLearn` are skipped.
 
@@ -125,7 +127,7 @@ class Log:
         given: Any = self.actions
         if isinstance(given, Sequence) and not isinstance(given, str):
             return [np.asarray(actions) for actions in given]
-        if isinstance(given, Sets) and len(getattr(given, "shape", ())) == 3:
+        if isinstance(given, Sets) and not isinstance(given, str) and len(getattr(given, "shape", (0, 0, 0))) == 3:
             return given
         return open_array(given, "actions")
 

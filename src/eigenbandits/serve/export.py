@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,55 +79,19 @@ class Span(NamedTuple):
 _ALL = Span()
 
 
-def write_compact(journal: Journal, hosted: HostedPolicy, path: Path, rewarded: bool, span: Span) -> int:
-    """Write the decisions of a policy with a catalogue, each with its query and item ids; return how many.
+def compact(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) -> Iterator[bytes]:
+    """Yield a file with the decisions of a policy with a catalogue, each with its query and item ids, in pieces.
 
     If all items of the catalogue were offered, `items` is null and `generation` is the catalogue's version.
     """
-    schema, catalogue, count = pa.schema(_COMPACT), hosted.catalogue, 0
-    assert catalogue is not None
-    with _writer(path, schema) as write_group:
-        batches: list[pa.RecordBatch] = []
-        for page in span.pages(journal, hosted, _PAGE):
-            rows: list[tuple[Any, ...]] = []
-            for row, end in page:
-                offered, _ = decode_decision(row.content)
-                if isinstance(offered, ListMember):
-                    first = row.round - offered.offset
-                    offered, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
-                reward = None if end is None else end.reward
-                if not isinstance(offered, CatalogueSet) or (rewarded and reward is None):
-                    continue
-                items = None if offered.slots is None else [catalogue.names[slot] for slot in offered.slots.tolist()]
-                likely = 1.0 if row.propensity is None else row.propensity
-                set_ = (offered.query, items, offered.version or None)
-                rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
-                more = (
-                    row.decision,
-                    row.item,
-                    row.round,
-                    row.decided_at,
-                    rewarded_at,
-                    status,
-                    _cost(row, end),
-                    row.arm,
-                )
-                rows.append((*set_, row.index, reward, likely, *more))
-            columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-            batches.append(pa.record_batch(columns, schema=schema))
-            if len(batches) * _PAGE >= _GROUP:
-                write_group(pa.Table.from_batches(batches))
-                batches = []
-            count += len(rows)
-        if batches:
-            write_group(pa.Table.from_batches(batches))
-    return count
+    schema = pa.schema(_COMPACT)
+    return _pieces(schema, _compact_groups(journal, hosted, rewarded, span, schema))
 
 
-def write(
-    journal: Journal, hosted: HostedPolicy, path: Path, everything: bool, rewarded: bool, span: Span = _ALL
-) -> int:
-    """Write a policy's decisions to a file; return how many.
+def whole(
+    journal: Journal, hosted: HostedPolicy, everything: bool, rewarded: bool, span: Span = _ALL
+) -> Iterator[bytes]:
+    """Yield a file with a policy's decisions and their sets, in pieces.
 
     The propensity of a deterministic choice is 1.
 
@@ -143,32 +105,67 @@ def write(
         Which decisions to write.
     """
     schema = pa.schema(_LOG + (_MORE if everything else []))
-    count = 0
-    with _writer(path, schema) as write_group:
+
+    def groups() -> Iterator[pa.Table]:
         for rows in _groups(journal, hosted, rewarded, span):
             sets, *others = zip(*rows, strict=True)
             columns = [
                 pa.array(list(values), kind.type) for values, kind in zip(others, list(schema)[1:], strict=False)
             ]
-            write_group(pa.Table.from_arrays([_nested(sets), *columns], schema=schema))
-            count += len(rows)
-    return count
+            yield pa.Table.from_arrays([_nested(sets), *columns], schema=schema)
+
+    return _pieces(schema, groups())
 
 
-@contextmanager
-def _writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that writes a row group and waits until it is on disk.
+def _pieces(schema: pa.Schema, groups: Iterator[pa.Table]) -> Iterator[bytes]:
+    """Yield the bytes of a Parquet file: its beginning, each group of rows, and its end."""
+    file = io.BytesIO()
 
-    Without the wait, a commit of the service, which uses the same disk, might have to wait for all groups so far.
-    """
-    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    def written() -> bytes:
+        content = file.getvalue()
+        file.seek(0)
+        file.truncate()
+        return content
 
-        def write_group(table: pa.Table) -> None:
+    # Arrow counts the bytes by itself, so that the file may be emptied.
+    with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
+        yield written()
+        for table in groups:
             writer.write_table(table)
-            file.flush()
-            os.fdatasync(file.fileno())
+            yield written()
+    yield written()
 
-        yield write_group
+
+def _compact_groups(
+    journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    catalogue = hosted.catalogue
+    assert catalogue is not None
+    batches: list[pa.RecordBatch] = []
+    for page in span.pages(journal, hosted, _PAGE):
+        rows: list[tuple[Any, ...]] = []
+        for row, end in page:
+            offered, _ = decode_decision(row.content)
+            if isinstance(offered, ListMember):
+                first = row.round - offered.offset
+                offered, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
+            reward = None if end is None else end.reward
+            if not isinstance(offered, CatalogueSet) or (rewarded and reward is None):
+                continue
+            items = None if offered.slots is None else [catalogue.names[slot] for slot in offered.slots.tolist()]
+            likely = 1.0 if row.propensity is None else row.propensity
+            set_ = (offered.query, items, offered.version or None)
+            rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
+            cost = _cost(row, end)
+            more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, cost, row.arm)
+            rows.append((*set_, row.index, reward, likely, *more))
+        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+        batches.append(pa.record_batch(columns, schema=schema))
+        if len(batches) * _PAGE >= _GROUP:
+            yield pa.Table.from_batches(batches)
+            batches = []
+    if batches:
+        yield pa.Table.from_batches(batches)
 
 
 def _nested(sets: Sequence[NDArray[np.float32]]) -> pa.Array:
@@ -202,9 +199,9 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
             more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, _cost(row, end))
             rows.append((*log, *more))
             numbers += actions.size
-        if numbers > _AT_ONCE:
-            yield rows
-            rows, numbers = [], 0
+            if numbers > _AT_ONCE:
+                yield rows
+                rows, numbers = [], 0
     if rows:
         yield rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -169,6 +170,68 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_pat
     assert checkpointer.passes == 3
     assert database.finish_checkpoint(connection)
     assert not database.finish_checkpoint(connection)
+
+
+@pytest.fixture
+def small_log(tmp_path, monkeypatch):
+    """A database whose log may have a megabyte, a function that adds 300 KB to it, and one that returns its size."""
+    monkeypatch.setattr(sqlite, "KEPT_WAL", 2**20)
+    database = sqlite.SqliteDatabase(tmp_path)
+    writer = database.connect()
+    writer.execute("CREATE TABLE more (content BLOB)")
+
+    def add():
+        with writer.transaction():
+            writer.execute("INSERT INTO more VALUES (zeroblob(300000))")
+
+    yield database, add, lambda: database.path.with_name(database.path.name + "-wal").stat().st_size
+    writer.close()
+    database.release()
+
+
+def test_a_log_that_somebody_always_reads_starts_over(small_log):
+    database, add, size = small_log
+    readers, over = (database.connect(), database.connect()), threading.Event()
+
+    def read():
+        # Each begins before the other ends.
+        for reader, other in itertools.cycle((readers, readers[::-1])):
+            reader._raw.execute("BEGIN")
+            reader.execute("SELECT COUNT(*) FROM more")
+            other.rollback()
+            if over.wait(0.005):
+                break
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for _ in range(20):
+        for _ in range(4):
+            add()
+        database.checkpoint()
+    over.set()
+    thread.join()
+    for reader in readers:
+        reader.close()
+    assert size() < 4 * 2**20
+
+
+def test_one_that_reads_for_long_keeps_nobody_from_writing(small_log):
+    database, add, size = small_log
+    reader = database.connect()
+    for _ in range(4):
+        add()
+    reader._raw.execute("BEGIN")
+    reader.execute("SELECT COUNT(*) FROM more")
+    add()
+    started = time.monotonic()
+    database.checkpoint()
+    add()
+    assert time.monotonic() - started < 5.0
+    assert size() > 1.5e6
+    reader.close()
+    database.checkpoint()
+    add()
+    assert size() <= 2**20
 
 
 def test_connections_write_in_turns_and_wait_no_longer_than_it_takes(tmp_path, monkeypatch):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from http.client import HTTPException
+from typing import BinaryIO
 
 from eigenbandits.serve.client.exchange import FAILURES, Attempts, Request, Response, Service
 
@@ -28,14 +30,26 @@ class Connection:
         context = ssl.create_default_context() if service.secure else None
         return cls(*await asyncio.open_connection(service.host, port, ssl=context, limit=_LIMIT))
 
-    async def exchange(self, head: bytes, content: bytes) -> tuple[Response, bool]:
-        """Send a request; return the response, and whether the connection can be reused."""
+    async def exchange(
+        self, head: bytes, content: bytes, file_for: Callable[[int], BinaryIO | None], progress: Callable[[], None]
+    ) -> tuple[Response, bool]:
+        """Send a request; return the response, and whether the connection can be reused.
+
+        `file_for` returns the file for the body, if there is one, and `progress` is called for each piece in it.
+        """
         # Sent while waiting for the response: a body that is too large is refused before all of it has arrived.
         self._writer.write(head + content)
         version, status, headers = await self._head()
         while status < 200:  # the actual response follows
             version, status, headers = await self._head()
-        body, whole = await self._body(status, headers)
+        file = file_for(status)
+        if file is None:
+            body, whole = await self._body(status, headers)
+        else:
+            body, whole = b"", True
+            async for part in self._parts(headers):
+                file.write(part)
+                progress()
         closing = "close" in headers.get("connection", "").lower() or version != "HTTP/1.1"
         return Response(status, headers, body), whole and not closing
 
@@ -58,17 +72,20 @@ class Connection:
         """Return the body, and whether it ended before the connection did."""
         if status in (204, 304):
             return b"", True
-        if "chunked" in headers.get("transfer-encoding", "").lower():
-            parts = []
-            while size := int((await self._reader.readline()).partition(b";")[0], 16):
-                parts.append(await self._reader.readexactly(size))
-                await self._reader.readline()
-            while (await self._reader.readline()).strip():  # trailers may follow
-                pass
-            return b"".join(parts), True
-        if "content-length" in headers:
-            return await self._reader.readexactly(int(headers["content-length"])), True
+        if "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers:
+            return b"".join([part async for part in self._parts(headers)]), True
         return await self._reader.read(), False
+
+    async def _parts(self, headers: dict[str, str]) -> AsyncIterator[bytes]:
+        """Yield the parts of a body whose end the headers or the chunks determine."""
+        if "chunked" not in headers.get("transfer-encoding", "").lower():
+            yield await self._reader.readexactly(int(headers.get("content-length", 0)))
+            return
+        while size := int((await self._reader.readline()).partition(b";")[0], 16):
+            yield await self._reader.readexactly(size)
+            await self._reader.readline()
+        while (await self._reader.readline()).strip():  # trailers may follow
+            pass
 
     def close(self) -> None:
         """Close the connection without waiting for the other side."""
@@ -94,8 +111,8 @@ class AsyncTransport:
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
         while True:
             try:
-                async with asyncio.timeout(self.service.timeout):
-                    answer = await self._attempt(head, body or b"", request.again)
+                async with asyncio.timeout(self.service.timeout) as limit:
+                    answer = await self._attempt(head, body or b"", request, limit)
             except (*FAILURES, ValueError) as error:
                 wait: float | None = attempts.failed(error)
             else:
@@ -104,16 +121,21 @@ class AsyncTransport:
                 return answer
             await asyncio.sleep(wait)
 
-    async def _attempt(self, head: bytes, content: bytes, again: bool) -> Response:
+    async def _attempt(self, head: bytes, content: bytes, request: Request, limit: asyncio.Timeout) -> Response:
         # As in `Transport`: the service may have closed an idle connection.
-        if again and self._idle:
+        if request.again and self._idle:
             with suppress(ConnectionError):
-                return await self._exchange(self._idle.pop(), head, content)
-        return await self._exchange(await Connection.open(self.service), head, content)
+                return await self._exchange(self._idle.pop(), head, content, request, limit)
+        return await self._exchange(await Connection.open(self.service), head, content, request, limit)
 
-    async def _exchange(self, connection: Connection, head: bytes, content: bytes) -> Response:
+    async def _exchange(
+        self, connection: Connection, head: bytes, content: bytes, request: Request, limit: asyncio.Timeout
+    ) -> Response:
+        def progress() -> None:
+            limit.reschedule(asyncio.get_running_loop().time() + self.service.timeout)
+
         try:
-            answer, usable = await connection.exchange(head, content)
+            answer, usable = await connection.exchange(head, content, request.file_for, progress)
         except BaseException:
             connection.close()
             raise

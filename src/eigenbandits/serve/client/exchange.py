@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 from eigenbandits.inputs import number
@@ -42,6 +42,8 @@ class Request:
         Whether the request may safely arrive twice; if not, it is retried only after a 429.
     accept
         The media type of the response.
+    into
+        A file for the body of a successful response, which is then not kept in memory.
     """
 
     method: str
@@ -50,6 +52,15 @@ class Request:
     query: Mapping[str, str | int] | None = None
     again: bool = True
     accept: str = JSON
+    into: BinaryIO | None = None
+
+    def file_for(self, status: int) -> BinaryIO | None:
+        """Return the file for the body of a response with this status, empty; None if the body is returned."""
+        if self.into is None or status != 200:
+            return None
+        self.into.seek(0)
+        self.into.truncate()
+        return self.into
 
     def content(self) -> tuple[bytes | None, dict[str, str]]:
         """Return the body as bytes, and the headers that describe it."""
@@ -90,7 +101,7 @@ class Service:
     key
         The API key, sent as a bearer token.
     timeout
-        The seconds that one attempt may take.
+        The seconds that one attempt may take, or the next piece of an export.
     patience
         Seconds after which no further attempt is made; 0 for a single attempt. None means 30 seconds, but 3 while the
         service cannot be reached and has never answered.

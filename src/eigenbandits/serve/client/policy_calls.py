@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from eigenbandits.files import write_whole
+from eigenbandits.files import open_whole
 from eigenbandits.policy import Policy, files
 from eigenbandits.serve.client.bodies import (
     import_body,
@@ -228,5 +228,5 @@ class PolicyCalls:
         span = {"through": through, "since": since, "until": until}
         query: dict[str, str | int] = {"columns": columns, "after": after}
         query |= {name: str(value) for name, value in span.items() if value is not None}
-        answer = yield Request("GET", policy_path(policy) + "/export", query=query, accept="*/*")
-        write_whole(path, answer.body)
+        with open_whole(path) as file:
+            yield Request("GET", policy_path(policy) + "/export", query=query, accept="*/*", into=file)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection, IncompleteRead
 
 from eigenbandits.serve.client.exchange import FAILURES, Attempts, Request, Response, Service
+
+# Bytes of a body that are written to a file at a time.
+_PIECE = 2**20
 
 
 class Transport:
@@ -58,9 +62,14 @@ class Transport:
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(request.method, self.service.prefix + request.target, content, dict(headers))
             response = connection.getresponse()
-            answer = Response(
-                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
-            )
+            body, file = b"", request.file_for(response.status)
+            if file is None:
+                body = response.read()
+            else:
+                shutil.copyfileobj(response, file, _PIECE)
+                if response.length:
+                    raise IncompleteRead(b"", response.length)
+            answer = Response(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
         except BaseException:
             connection.close()
             raise

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import tempfile
+import itertools
 import time
-from pathlib import Path
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from eigenbandits.policy import files
 from eigenbandits.serve import export
@@ -24,6 +25,21 @@ from eigenbandits.serve.storage.journal import BUCKET, Journal
 from eigenbandits.serve.storage.schema import BASELINE, POLICY, ArmRow
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.policy_spec import PolicySpec
+
+
+class _InPieces(StreamingResponse):
+    """A response whose pieces are made in a thread, one at a time, until the caller has all of them or leaves."""
+
+    def __init__(self, first: bytes, others: Generator[bytes], **more: Any) -> None:
+        super().__init__(itertools.chain([first], others), **more)
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._others.close()
 
 
 class PolicyHandlers:
@@ -108,32 +124,24 @@ class PolicyHandlers:
         hosted = self._gateway.policy(name)
         if query.columns == "compact" and hosted.catalogue is None:
             raise invalid("A policy without a catalogue has no compact export; expected 'log' or 'all'.", "columns")
-        path = await run_in_threadpool(self._export, hosted, query)
-        remove = BackgroundTask(path.unlink, missing_ok=True)
-        return FileResponse(path, media_type=PARQUET, filename=f"{name}.parquet", background=remove)
+        # The first piece, so that whatever can be refused is refused, and then the others, each made in a thread.
+        pieces = self._export(hosted, query)
+        first = await run_in_threadpool(next, pieces)
+        named = {"content-disposition": f'attachment; filename="{quote(name)}.parquet"'}
+        return _InPieces(first, pieces, media_type=PARQUET, headers=named)
 
-    def _export(self, hosted: HostedPolicy, query: models.ExportQuery) -> Path:
-        handle, name = tempfile.mkstemp(prefix="export-", suffix=".parquet")
-        os.close(handle)
-        path = Path(name)
+    def _export(self, hosted: HostedPolicy, query: models.ExportQuery) -> Generator[bytes]:
+        span = export.Span(query.after, query.through, query.since, query.until)
         try:
             # A connection of its own, since this may take a long time.
-            connection = self._writer.database.connect()
-            try:
+            with closing(self._writer.database.connect()) as connection:
                 journal = Journal(connection)
-                span = export.Span(query.after, query.through, query.since, query.until)
                 if query.columns == "compact":
-                    export.write_compact(journal, hosted, path, query.rewarded, span)
+                    yield from export.compact(journal, hosted, query.rewarded, span)
                 else:
-                    export.write(journal, hosted, path, query.columns == "all", query.rewarded, span)
-            finally:
-                connection.close()
-        except BaseException as error:
-            path.unlink(missing_ok=True)
-            if isinstance(error, StorageError | OSError):
-                raise unavailable("its storage is not available or full") from error
-            raise
-        return path
+                    yield from export.whole(journal, hosted, query.columns == "all", query.rewarded, span)
+        except StorageError as error:
+            raise unavailable("its storage is not available or full") from error
 
     async def get_snapshot(self, name: str) -> Response:
         """Return the policy in its current state, as a file for `eigenbandits.load`."""

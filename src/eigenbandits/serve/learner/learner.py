@@ -161,7 +161,6 @@ class Following(Maintenance):
         if now >= self._rarely + _RARELY:
             self._rarely = now
             learner.follower.drop_lanes(lanes)
-            learner.between(learner.database.restart_log)
             if not self.garbage:
                 learner.clean(journal)
         if not tails and now >= self._report + _REPORT:

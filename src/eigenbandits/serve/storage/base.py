@@ -98,9 +98,6 @@ class Database(ABC):
     def drop_beliefs(self, policy: int) -> None:  # noqa: B027 - most databases store them in rows
         """Delete a policy's beliefs that are stored outside of their rows."""
 
-    def restart_log(self, connection: Connection) -> None:  # noqa: B027 - most databases do so on their own
-        """Keep a write-ahead log shared by several processes small; called outside of any transaction."""
-
     @abstractmethod
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Store a snapshot of a policy, atomically, and keep the one before it; may run in any thread."""

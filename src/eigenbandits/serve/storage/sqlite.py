@@ -21,7 +21,8 @@ from eigenbandits.serve.storage.turn import Turn
 
 SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
 # Bytes from which the write-ahead log is made to start over, and the bytes of its file that are kept: the commit that
-# starts over truncates a larger one, which takes tens of milliseconds.
+# starts over truncates a larger one, which takes a hundred milliseconds from 128 MiB on. Four times as many are kept,
+# so that the log of ordinary traffic is never truncated. `python -m benchmarks.serve.pieces` prints the times.
 LARGE_WAL, KEPT_WAL = 16 * 2**20, 64 * 2**20
 # A checkpoint is repeated until it takes less than this many seconds, but at most this many times.
 _PASSES, _SHORT = 10, 0.005
@@ -29,8 +30,8 @@ _PASSES, _SHORT = 10, 0.005
 _REWRITTEN = 256 * 2**20
 # Bytes of a page, and pages returned to the operating system at a time.
 _PAGE, _PAGES = 4096, 256
-# Seconds a transaction waits for its turn.
-_PATIENCE = 10.0
+# Seconds a transaction waits for its turn, and milliseconds that a log which starts over waits for those who read it.
+_PATIENCE, _READERS = 10.0, 50
 # Beliefs kept per policy: a decider may be about to read the one before the latest.
 _BELIEFS = 4
 _SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
@@ -83,6 +84,13 @@ class SqliteConnection(Connection):
         except sqlite3.Error as error:
             raise _failure(error) from error
 
+    def restart_log(self) -> None:
+        """Move the rest of the write-ahead log and make it start over; give up if another connection reads for long."""
+        self.execute(f"PRAGMA busy_timeout = {_READERS}")
+        # Without its turn, SQLite would look for a moment in which nobody writes, for seconds under load.
+        self._turn.take()
+        self.execute("PRAGMA wal_checkpoint(RESTART)")
+
     def columns(self, table: str) -> set[str]:
         """Return the names of the columns."""
         return {row[1] for row in self.execute(f"PRAGMA table_info({table})")}
@@ -124,7 +132,7 @@ class SqliteDatabase(Database):
         # The locked file of each lane that this process holds.
         self._lanes: dict[int, IO[bytes]] = {}
         self._administration: IO[bytes] | None = None
-        self._checkpointer: Connection | None = None
+        self._checkpointer: SqliteConnection | None = None
         self._unfinished = False
 
     @property
@@ -266,15 +274,6 @@ class SqliteDatabase(Database):
         matches = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
         return sorted([(int(name["position"]), file) for name, file in matches if name is not None], reverse=True)
 
-    def restart_log(self, connection: Connection) -> None:
-        """Make the write-ahead log start over; under load it never does on its own, since some process always reads it.
-
-        Other processes wait while whatever `checkpoint` has not moved yet is moved.
-        """
-        wal = self.path.with_name(self.path.name + "-wal")
-        if wal.exists() and wal.stat().st_size > KEPT_WAL:
-            connection.execute("PRAGMA wal_checkpoint(RESTART)")
-
     def _drop_lanes(self) -> None:
         for lock in self._lanes.values():
             lock.close()
@@ -321,11 +320,13 @@ class SqliteDatabase(Database):
 
         The log starts over only once all of it has been moved, which never happens while a busy writer keeps adding to
         it. So this moves most of the log, then what was added in the meantime, and so on until a pass takes almost no
-        time. `finish_checkpoint`, for which the writer pauses, moves the rest.
+        time. `finish_checkpoint`, for which the writer pauses, moves the rest. If several processes use the database,
+        some of them always reads the log, so that it would never start over: before it gets too large, all writers wait
+        for a moment.
         """
         if self._checkpointer is None:
             self._checkpointer = SqliteConnection(self.path)
-        large = True
+        large, pages = True, 0
         for _ in range(_PASSES):
             started = time.perf_counter()
             ((_, pages, _),) = self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -333,6 +334,8 @@ class SqliteDatabase(Database):
             if not large or time.perf_counter() - started < _SHORT:
                 break
         self._unfinished = large
+        if pages * _PAGE > KEPT_WAL // 2:
+            self._checkpointer.restart_log()
 
     def finish_checkpoint(self, connection: Connection) -> bool:
         """Move the rest of the log while nothing is being written."""

@@ -29,7 +29,8 @@ from eigenbandits.wrappers.guarded import Guarded
 # Slots per item that a catalogue may have: the slots of replaced and removed items are kept for decisions that were
 # offered them.
 _SLOTS_PER_ITEM = 4
-# Items written in one transaction, for which all requests wait.
+# Items written in one transaction, for which all requests wait: about as long as for a batch of requests, if d = 1536.
+# `python -m benchmarks.serve.pieces` prints how long.
 _ITEMS_AT_ONCE = 200
 # A function that applies a task's effects to memory once its transaction is on disk, and returns the task's result.
 Publish = Callable[[], Any]

@@ -18,8 +18,8 @@ Slots = NDArray[np.int32]
 
 # The removal version of an item that has not been removed.
 NEVER = np.iinfo(np.int64).max
-# Numbers written in one step, during which requests wait: four megabytes of new memory take some ten milliseconds, and
-# each step waits for the disk once.
+# Numbers written in one step, during which requests wait; each step waits for the disk once, so small ones would make
+# uploads slow. `python -m benchmarks.serve.pieces` prints what a step takes.
 _PIECE = 1_000_000
 
 
