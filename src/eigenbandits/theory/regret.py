@@ -105,7 +105,8 @@ def regret_bound(
     The two brackets bound sums over t_w..t and t_r..t. Where t comes long before t_w or t_r they would go
     below 0; the sum is then empty and counts as 0. What the paper does not mention: its step to eq. (inst_reg)
     needs ``β >= 1``, and eq. (secondeiglemmainsert) puts ``1/i`` where Lemma 15 gives ``1/(i - 1)``, which
-    needs ``λ >= (λ₋ + σ²)/2``. See `t_r` for two more.
+    needs ``λ >= (λ₋ + σ²)/2``. See `t_r` for two more. The proof also uses β_t and Lemma 15 before t_w, where they do
+    not hold (``ε = 1`` there, and ``√t > φ_δ`` near t_w); but such a round costs at most 2LS, which the first term has.
 
     Examples
     --------

@@ -1,15 +1,18 @@
 """What is run: the panels of the paper, the policies of each group, and where features come from."""
 
+import tomllib
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import eigenbandits as eb
 from eigenbandits.belief import Both, Projected
-from eigenbandits.environments import Digits
+from eigenbandits.environments import Digits, LowRank
 from eigenbandits.environments.digits.network import Network, load_images
 from eigenbandits.lab.errors import LabError
+from eigenbandits.lab.experiments import Experiment
 from eigenbandits.papers.lale2019 import GROUPS, Block, Study, all_blocks, groups, line_up, paper_figures, study
 from eigenbandits.papers.lale2019.policies import Longest
 from eigenbandits.papers.lale2019.settings import length
@@ -94,6 +97,21 @@ def test_the_other_groups_change_one_thing_each():
     assert strong["OFUL λ=R²d"].ridge == 0.25 * 1000
     assert strong["OFUL log-det"].radius == "logdet"
     assert strong["EigenUCB, nothing set"].params() == eb.EigenUCB().params()
+
+
+def test_a_file_of_an_experiment_plays_oful_with_the_ridge_of_each_environment(tmp_path):
+    file = Path(__file__).parents[3] / "examples" / "experiments" / "images.toml"
+    asked = tomllib.loads(file.read_text(encoding="utf-8"))
+    policies = {name: about for name, about in asked["policies"].items() if name.startswith("OFUL, λ = R²d")}
+    assert len(policies) == 2
+    narrow = {"kind": "LowRank", "dim": 8, "rank": 2, "arms": 5}
+    environments = {"digits": asked["environments"]["digits"], "narrow": narrow}
+    found = Experiment("ridges", policies, environments, seeds=1, rounds=30).run(tmp_path, engine="serial")
+    for environment, made, dim in (("digits", Digits(), 100), ("narrow", LowRank(dim=8, rank=2, arms=5), 8)):
+        for name, about in policies.items():
+            alone = eb.OFUL(noise=0.5, ridge=dim / 4, center=about.get("center", "none"), seed=0)
+            played = eb.run(alone, made, rounds=30, seed=0)
+            assert found.curve("regret", name, environment).values[0, -1] == pytest.approx(played.regret[-1])
 
 
 def test_the_ridge_is_one_in_the_units_of_the_network():

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from eigenbandits.environments.classification import Classification, ClassificationInstance
-from eigenbandits.environments.digits.network import Network, load_images
+from eigenbandits.environments.digits.network import DIM, Network, load_images
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Digits:
     def name(self) -> str:
         """The setting."""
         return f"Digits(relu={self.relu})"
+
+    @property
+    def dim(self) -> int:
+        """The length of a segment."""
+        return DIM
 
     def instance(self, seed: int) -> ClassificationInstance:
         """Put the images in the order of a seed."""

@@ -177,15 +177,24 @@ def known(block: Block) -> dict[str, Any]:
     return {name: fixed[name] for name in ("noise", "theta_bound", "ridge", "delta")} | {"center": block.center}
 
 
-def _fitting(block: Block) -> float:
-    """Return R²d, the ridge of a Gaussian prior that gives each of the d coordinates of θ* the variance 1/d."""
-    return float(constants()["noise"] ** 2 * block.dim)
+def fitted_oful(dim: int, center: str = "none", seed: int | None = None) -> OFUL:
+    """Return OFUL with λ = R²d, the ridge of a Gaussian prior that gives each coordinate of θ* the variance 1/d.
+
+    A file of an experiment has one λ for all of its environments; this has the one that suits each of them.
+
+    Examples
+    --------
+    >>> fitted_oful(dim=1000).ridge  # ½² · 1000
+    250.0
+    """
+    noise = constants()["noise"]
+    return OFUL(noise=noise, ridge=float(noise**2 * dim), center=center, seed=seed)
 
 
 def _strong(block: Block) -> dict[str, Any]:
     return {
         OFUL_LOGDET: OFUL(**known(block)),
-        OFUL_TUNED: OFUL(**(known(block) | {"ridge": _fitting(block)})),
+        OFUL_TUNED: OFUL(**(known(block) | {"ridge": fitted_oful(block.dim).ridge})),
         EIGEN_PLAIN: EigenUCB(),
         LONGEST: Longest(block.center),
     }
@@ -194,7 +203,7 @@ def _strong(block: Block) -> dict[str, Any]:
 def _others(block: Block) -> dict[str, Any]:
     noise, center = constants()["noise"], block.center
     return {
-        OFUL_TUNED_SAMPLED: oful(block, ridge=_fitting(block)),
+        OFUL_TUNED_SAMPLED: oful(block, ridge=fitted_oful(block.dim).ridge),
         "ProjectedThompson": ProjectedThompson(noise=noise, center=center),
         "LinTS": LinTS(noise=noise, samples=1, center=center),
         "SOFUL": SOFUL(noise=noise, center=center),
