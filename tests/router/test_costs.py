@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from eigenbandits.router.costs import ModelCosts
+from eigenbandits.router.costs import SPREAD, ModelCosts
 
 
 def prompts(count, seed=0):
@@ -57,9 +57,13 @@ def test_one_unusual_answer_does_not_raise_the_least_plausible_cost_above_the_ot
     paid = [20.0, 20.0, 20.0, 240.0, 20.0]
     for cost in paid:
         costs.learn(np.ones(1), 0, cost)
-    expected, least = costs.of(np.ones(1))
+    expected, least, most = costs.of(np.ones(1))
     np.testing.assert_allclose(expected, [64.0])
     np.testing.assert_allclose(least, [20.0])
+    # With the ridge of one answer, the mean of five roots is taken for five sixths of what it is.
+    roots = np.sqrt(paid)
+    part = np.square(roots - 5.0 / 6.0 * roots.mean()).sum() / 320.0
+    np.testing.assert_allclose(most, 64.0 * (np.sqrt(1.0 - part) + SPREAD * np.sqrt(part)) ** 2)
     # Of many answers, as far as the usual standard error goes.
     many, drawn = ModelCosts([math.nan], 1), np.random.default_rng(4).exponential(3.0, 400)
     many.learn_many(np.ones((400, 1)), np.zeros(400, dtype=np.intp), drawn)
@@ -73,7 +77,18 @@ def test_a_model_without_answers_costs_what_its_price_says():
     costs.learn(np.ones(1), 0, 6.0)
     assert costs.of(np.ones(1))[0].tolist() == [6.0, 3.0, 150.0, 0.0]
     costs.learn(np.ones(1), 1, 5.0)
-    expected, least = costs.of(np.ones(1))
+    expected, least, most = costs.of(np.ones(1))
     assert expected.tolist() == [6.0, 5.0, 200.0, 0.0]
-    # A price is no sample: only answers make it less.
-    assert least[2] == 200.0
+    # A price is no sample: only answers make it less, or say how much answers vary.
+    assert least[2] == most[2] == 200.0
+
+
+def test_one_answer_in_twenty_costs_more_than_the_most_that_is_plausible():
+    """Also where costs depend on the prompt, have a long tail, and vary in proportion to their mean."""
+    rng, rows = np.random.default_rng(5), prompts(4000, seed=5)
+    paid = (2.0 + rows[:, 0]) * rng.gamma(3.0, 1.0 / 3.0, 4000)
+    costs = ModelCosts([math.nan], 5)
+    costs.learn_many(rows[:2000], np.zeros(2000, dtype=np.intp), paid[:2000])
+    most = np.array([costs.of(row)[2][0] for row in rows[2000:]])
+    for chosen in (rows[2000:, 0] > 0.2, rows[2000:, 0] < -0.2):
+        assert 0.03 < np.mean(paid[2000:][chosen] > most[chosen]) < 0.08

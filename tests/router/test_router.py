@@ -193,7 +193,8 @@ def test_a_model_that_becomes_worse_is_left_and_one_that_recovers_is_used_again(
     assert router.changes == 0
     counts, _ = world(router, 200, {**QUALITY, "best": lambda prompt: 0.1}, COST, rng)
     assert router.changes >= 1
-    assert counts["best"] < 60
+    # It is still better for the prompts that the other model is worst at, and is tried for others now and then.
+    assert counts["best"] < 80
     world(router, 600, QUALITY, COST, rng)
     counts, _ = world(router, 100, QUALITY, COST, rng)
     assert counts["best"] > 80

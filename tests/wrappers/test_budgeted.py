@@ -324,6 +324,29 @@ def test_an_action_that_may_cost_less_than_expected_is_bought_from_full_savings(
         assert (chosen.index(1) if bought else 1 not in chosen) == (7 if bought else True)
 
 
+@pytest.mark.parametrize(("most", "needed"), [(4.0, -5.0), (8.0, 4.0), (12.0, None)])
+def test_what_an_answer_may_cost_at_most_must_be_affordable(most, needed):
+    """Expected to cost 3 of 1 budget a decision, with a ceiling of 10: bought once twice the credit covers the most.
+
+    Nothing else is for sale, so that the price is 0; money is saved all the same where that is what is missing.
+    """
+    values, costs = np.array([0.1, 1.0]), np.array([0.9, 3.0])
+    pacer, credits = Pacer(1.0, 5, strict=True), []
+    for number in range(200):
+        # The dear action is worth it once in ten decisions, which the budget pays for.
+        offered = values if number % 10 == 0 else np.array([0.1, -1.0])
+        credit = pacer.credit
+        charges, dearest = pacer.charges(offered, costs, costs, np.array([0.9, most]))
+        index = int((offered - charges).argmax())
+        pacer.commit(costs[index], dearest)
+        credits += [credit] if index else []
+    if needed is None:
+        assert not credits
+    else:
+        assert len(credits) >= 2
+        assert min(credits) >= needed
+
+
 def test_a_pacer_goes_on_from_its_state():
     rng = np.random.default_rng(5)
     pacer = Pacer(0.3)

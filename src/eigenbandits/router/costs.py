@@ -15,6 +15,9 @@ from eigenbandits.component import Component
 Array = NDArray[np.float64]
 # A model's estimate is recomputed when its answers have grown by this share, or by this many.
 GROWTH, MOST = 0.05, 32
+# A single answer may plausibly cost as much as √c does at so many standard deviations above its mean: of normal ones,
+# 1 in 20 is beyond (`eigenbandits router calibrate spread`).
+SPREAD = 1.645
 
 
 class ModelCosts(Component):
@@ -31,6 +34,11 @@ class ModelCosts(Component):
     above what the others cost; and at least m/√(n + 1), as costs vary about as much as their mean. A model without
     answers is expected to cost its price times what the others cost for theirs, or nothing if it has no price.
 
+    Single answers vary far more than their mean. With a(x) the same regression of √c, and r² the sum of (√c − a)² over
+    the sum of c, a part r² of what a model costs is variance of √c, so that the most that an answer may plausibly cost
+    is ĉ(x)(√(1 − r²) + `SPREAD` r)². Roots, since costs have a long tail: one answer in it would make most of their own
+    variance.
+
     Parameters
     ----------
     prices
@@ -42,42 +50,50 @@ class ModelCosts(Component):
     --------
     >>> costs = ModelCosts([1.0, 10.0, math.nan], 2)
     >>> costs.learn(np.array([0.5, 1.0]), 0, 0.02)
-    >>> expected, least = costs.of(np.array([0.5, 1.0]))
-    >>> expected.round(4).tolist(), least.round(4).tolist()
-    ([0.02, 0.2, 0.0], [0.0059, 0.2, 0.0])
+    >>> expected, least, most = costs.of(np.array([0.5, 1.0]))
+    >>> expected.round(4).tolist(), least.round(4).tolist(), most.round(4).tolist()
+    ([0.02, 0.2, 0.0], [0.0059, 0.2, 0.0], [0.057, 0.2, 0.0])
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        *("grams", "moments", "squares", "centers", "answers", "due", "shares", "untried"),
+        *("grams", "moments", "roots", "squares", "centers", "answers", "due", "shares", "excesses", "untried"),
     )
 
     def __init__(self, prices: list[float], size: int) -> None:
         self.prices, self.count, self.size = prices, len(prices), size
-        # For each model Σ x xᵀ, Σ c x and Σ c²; the last column of the first is Σ x, and the last number of the second
-        # Σ c, as prompts end with a 1.
+        # For each model Σ x xᵀ, Σ c x, Σ √c x and Σ c²; the last column of the first is Σ x, and the last number of the
+        # second Σ c, as prompts end with a 1.
         self.grams: Array = np.zeros((self.count, size, size))
         self.moments: Array = np.zeros((self.count, size))
+        self.roots: Array = np.zeros((self.count, size))
         self.squares = [0.0] * self.count
         # γ of each model, and then η of each.
         self.centers: Array = np.zeros((size, 2 * self.count))
         self.answers = [0] * self.count
         # The number of answers at which each model's estimate is recomputed.
         self.due = [1] * self.count
-        # The part of the expected cost that is plausible at least, and what is expected without answers.
-        self.shares, self.untried = [1.0] * self.count, [0.0] * self.count
+        # The part of the expected cost that is plausible at least, and how often that of a single answer at most; and
+        # what is expected without answers.
+        self.shares, self.excesses = np.ones(self.count), np.ones(self.count)
+        self.untried = [0.0] * self.count
 
-    def of(self, row: Array) -> tuple[Array, Array]:
-        """Return what each model is expected to cost for a prompt (size,), and the least that is plausible."""
+    def of(self, row: Array) -> tuple[Array, Array, Array]:
+        """Return what each model is expected to cost for a prompt (size,), and the least and the most plausible.
+
+        The least is of the mean over such prompts, the most of a single answer.
+        """
         found = blas.dgemv(1.0, self.centers.T, row).tolist()
         # Plain numbers: models are few, and arrays of a few numbers are slow.
         pairs = zip(found[: self.count], found[self.count :], self.untried, strict=True)
         costs = [max(cost, 0.0) / min(max(one, 0.5), 1.0) + listed for cost, one, listed in pairs]
-        return np.array(costs), np.array([cost * share for cost, share in zip(costs, self.shares, strict=True)])
+        expected = np.array(costs)
+        return expected, expected * self.shares, expected * self.excesses
 
     def learn(self, row: Array, place: int, cost: float) -> None:
         """Add what one answer has cost."""
         linalg.add_outer(self.grams[place], row, row)
         linalg.axpy(row, self.moments[place], a=cost)
+        linalg.axpy(row, self.roots[place], a=math.sqrt(cost))
         self.squares[place] += cost * cost
         self._count(place, 1)
 
@@ -87,6 +103,7 @@ class ModelCosts(Component):
             known = (places == place) & ~np.isnan(costs)
             self.grams[place] += rows[known].T @ rows[known]
             self.moments[place] += costs[known] @ rows[known]
+            self.roots[place] += np.sqrt(costs[known]) @ rows[known]
             self.squares[place] += float(costs[known] @ costs[known])
             self._count(place, int(known.sum()))
 
@@ -97,9 +114,14 @@ class ModelCosts(Component):
             self.due[place] = count + min(max(1, int(GROWTH * count)), MOST)
             gram = self.grams[place].copy()
             gram.flat[:: self.size + 1] += np.trace(gram) / count
-            sums = np.column_stack([self.moments[place], self.grams[place, :, -1]])
-            self.centers[:, [place, self.count + place]] = np.linalg.solve(gram, sums)
+            sums = np.column_stack([self.moments[place], self.grams[place, :, -1], self.roots[place]])
+            found = np.linalg.solve(gram, sums)
+            self.centers[:, [place, self.count + place]] = found[:, :2]
             self._judge(place)
+            if (total := float(self.moments[place, -1])) > 0.0:
+                left = total + found[:, 2] @ (self.grams[place] @ found[:, 2] - 2.0 * self.roots[place])
+                part = min(max(float(left) / total, 0.0), 1.0)
+                self.excesses[place] = (math.sqrt(1.0 - part) + SPREAD * math.sqrt(part)) ** 2
 
     def _judge(self, place: int) -> None:
         """Recompute the part of a model's cost that is plausible at least, and the costs of models without answers."""

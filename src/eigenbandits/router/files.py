@@ -9,7 +9,7 @@ from typing import Any
 from eigenbandits import files
 from eigenbandits.files import Arrays
 
-FORMAT, VERSION = "eigenbandits-router", 3
+FORMAT, VERSION = "eigenbandits-router", 4
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.algorithms import EigenUCB
-from eigenbandits.belief import Finding
+from eigenbandits.belief import Finding, Spectral
 from eigenbandits.files import Arrays, decode, encode
 from eigenbandits.policy import files
 from eigenbandits.router.answers import Answers
 from eigenbandits.router.basis import Basis, blocks, decision_set
-from eigenbandits.router.changes import ChangeDetector
+from eigenbandits.router.changes import WARM_UP, ChangeDetector
 from eigenbandits.router.costs import ModelCosts
+from eigenbandits.router.former import Former
 from eigenbandits.rules import Pacer
 
 Array = NDArray[np.float64]
@@ -24,9 +25,8 @@ Vector = NDArray[np.floating[Any]]
 # With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon, and
 # 4 goes on trying for longer than needed (`eigenbandits router calibrate width`).
 WIDTH = 2.0
-# Half-life of answers: what has not been tried for long is worth trying again. A quarter of it costs 0.001 to 0.008
-# where nothing changes (`eigenbandits router calibrate memory`).
-MEMORY = 1024.0
+# Half-life of answers, or None: a model that changes is noticed without one (`eigenbandits router calibrate memory`).
+MEMORY: float | None = None
 # The part of the budget that is held back, so that spending within 0.5 % of the budget is on average in the middle of
 # what is within and not above; and decisions in which the spend returns to it: n requests in a row cost at most
 # (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, and no answer more than 2 · HORIZON.
@@ -37,7 +37,7 @@ SHOWN = 512
 # A model that starts from its family starts from so many of its answers.
 INHERITED = 16
 # What is saved: parts with a state of their own, and plain values.
-_PARTS, _COUNTS = ("basis", "answers", "detector", "costs"), ("count", "changes", "epoch", "shown")
+_PARTS, _COUNTS = ("basis", "answers", "detector", "former", "costs"), ("count", "changes", "epoch", "shown")
 
 
 class Pick(NamedTuple):
@@ -87,7 +87,7 @@ class Learner:
         self.prices, self.count, self.budget = prices, len(prices), budget
         self.width, self.memory, self.seed = width, memory, seed
         self.basis, self.answers, self.detector = Basis(rank), Answers(), ChangeDetector()
-        self.costs = ModelCosts(prices, self.basis.size)
+        self.costs, self.former = ModelCosts(prices, self.basis.size), Former(self.count)
         self.changes = 0
         # Incremented whenever the policy is rebuilt: what was picked before can only be learned as a vector.
         self.epoch = 0
@@ -95,6 +95,13 @@ class Learner:
         self.shown = 0
         self.policy = self._new_policy()
         self.pacer = self._new_pacer()
+
+    @property
+    def belief(self) -> Spectral:
+        """The belief of the policy."""
+        belief = self.policy.belief
+        assert isinstance(belief, Spectral)
+        return belief
 
     def observe(self, vectors: Array) -> None:
         """Add prompts (n, d) to the basis."""
@@ -112,17 +119,27 @@ class Learner:
         lifted, _ = policy.lift(actions, None)
         if allowed is not None:
             lifted = lifted[allowed]
-        belief = policy.belief
+        belief = self.belief
         belief.follow(policy.subspace.frame())
         view = belief.view(lifted)
-        values, cost = view.uppers(), 0.0
+        values, shifts, cost = view.uppers(), None, 0.0
+        self.former.requests += 1
+        if self.former.known:
+            kept = slice(None) if allowed is None else allowed
+            chances, estimates = self.former.chances_now()[kept], view.estimates()
+            gaps = self.former.estimates(vector)[kept] - estimates
+            shifts = chances * gaps
+            # The same multiple of the standard deviation, of both together.
+            times = belief.omega_of(len(lifted)) / (belief.noise or 1.0)
+            spread = (values - estimates) ** 2 + times**2 * chances * (1.0 - chances) * gaps**2
+            values = estimates + shifts + np.sqrt(spread)
         if self.pacer is None:
             index = int(values.argmax())
         else:
-            costs, least = self.costs.of(row)
+            costs, least, most = self.costs.of(row)
             if allowed is not None:
-                costs, least = costs[allowed], least[allowed]
-            charges, dearest = self.pacer.charges(values, costs, least)
+                costs, least, most = costs[allowed], least[allowed], most[allowed]
+            charges, dearest = self.pacer.charges(values, costs, least, most)
             index = int((values - charges).argmax())
             cost = float(costs[index])
             self.pacer.commit(cost, dearest)
@@ -131,7 +148,8 @@ class Learner:
         # A row of its own: who keeps one must not keep all of them.
         action = lifted[index].copy() if finding.action is None else finding.action
         place = index if allowed is None else allowed[index]
-        return Pick(place, view.estimate(index), cost, row, action, finding.forecast)
+        shift = 0.0 if shifts is None else float(shifts[index])
+        return Pick(place, view.estimate(index) + shift, cost, row, action, finding.forecast)
 
     def learn(self, pick: Pick | None, vector: Vector, place: int, reward: float, cost: float, expected: float) -> bool:
         """Learn from an answer, and return whether its model was found to have changed.
@@ -147,13 +165,14 @@ class Learner:
         expected
             What it was expected to cost.
         """
+        value = reward - self._shift(vector, place, reward)
         if pick is None:
             row = self.basis.read_one(vector.astype(np.float64))
-            self.policy.learn(blocks(row[None], np.array([place]), self.count)[0], reward)
+            self.policy.learn(blocks(row[None], np.array([place]), self.count)[0], value)
         else:
             row, belief = pick.row, self.policy.belief
             try:
-                belief.learn(pick.lifted, reward, pick.forecast)
+                belief.learn(pick.lifted, value, pick.forecast)
             except BaseException:
                 belief.recover()
                 raise
@@ -169,11 +188,37 @@ class Learner:
         first = self.detector.note(place, reward - pick.estimate, len(self.answers) - 1)
         if first is None:
             return False
-        models = np.array(self.answers.models)
-        self.answers.keep(np.flatnonzero((models != place) | (np.arange(len(models)) >= first)))
+        self._forget(place, first)
         self.changes += 1
         self.rebuild()
         return True
+
+    def _shift(self, vector: Vector, place: int, reward: float) -> float:
+        """Return the part of a reward that is there because a model is as before a change, which no belief learns."""
+        if not self.former.counts[place]:
+            return 0.0
+        estimate, before = float(self._model(place) @ np.append(vector, 1.0)), self.former.estimates(vector)[place]
+        return self.former.learn(place, reward, estimate, before, self.belief.noise) * float(before - estimate)
+
+    def _model(self, place: int) -> Array:
+        """Return the belief's estimate of a model as coefficients of the prompt and a number (d + 1,)."""
+        size, belief = self.basis.size, self.belief
+        belief.follow(self.policy.subspace.frame())
+        # At 0 and at each unit vector, as lifting is affine.
+        rows = blocks(np.eye(size + 1, size, -1), np.full(size + 1, place), self.count)
+        values = self.policy.lift(rows, None)[0] @ belief.center
+        found = values[1:] - values[0]
+        found[-1] += values[0]
+        return np.append(self.basis.reading @ found, self.basis.origin @ found)
+
+    def _forget(self, place: int, first: int) -> None:
+        """Drop the answers of a model that has changed, but for those since the first after the change."""
+        own = self.answers.of(place)
+        dropped = own[own < first]
+        # What only few answers are from was no state of its own: the rest of a change that was found too early.
+        if len(dropped) >= WARM_UP or not self.former.counts[place]:
+            self.former.change(place, self._model(place))
+        self.answers.keep(np.setdiff1d(np.arange(len(self.answers)), dropped))
 
     def cancel(self, expected: float) -> None:
         """Refund what a request without an answer was expected to cost."""
@@ -184,10 +229,12 @@ class Learner:
         """Add a model in the last place, with some answers of its family, if it has one, at its own price."""
         self.prices.append(price)
         self.count += 1
+        self.former.add()
         if family is not None:
             for row in self.answers.of(family)[-INHERITED:].tolist():
                 vector = self.answers.vectors[row].astype(np.float64)
-                reward, cost = self.answers.rewards[row], self.answers.costs[row]
+                reward = self.answers.rewards[row]
+                cost = self.answers.costs[row]
                 self.answers.add(vector, self.count - 1, reward, cost * factor)
         self.rebuild()
 
@@ -197,6 +244,7 @@ class Learner:
         self.answers.keep(np.flatnonzero(models != place))
         self.answers.models = [model - (model > place) for model in self.answers.models]
         self.detector.select([other for other in range(self.count) if other != place])
+        self.former.remove(place)
         del self.prices[place]
         self.count -= 1
         self.rebuild()

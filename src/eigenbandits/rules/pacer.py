@@ -113,7 +113,7 @@ class Pacer(Component):
         """The most that an action may ever cost."""
         return 2.0 * self.horizon * self.budget if self.strict else math.inf
 
-    def charges(self, values: Array, costs: Array, least: Array) -> tuple[Array, float]:
+    def charges(self, values: Array, costs: Array, least: Array, most: Array | None = None) -> tuple[Array, float]:
         """Record a decision set, and return what to subtract from each value, and the highest cost.
 
         λ times the cost, and from what may not be bought now more than the values differ by.
@@ -122,23 +122,30 @@ class Pacer(Component):
         ----------
         values
             The values, optimistic ones where there are any.
-        costs, least
-            What each action is expected to cost, and what it costs at best, which is what is charged. An action is
-            never bought if that is above the ceiling, and from full savings if only the expected cost is: an estimate
+        costs, least, most
+            What each action is expected to cost; what it costs on average at best, which is what is charged; and what
+            it may cost this once, by default what is expected, which must be affordable. An action is never bought if
+            the last would be above the ceiling even at best, and from full savings if only without that: an estimate
             that is too high for lack of data must not exclude an action for good.
         """
-        each, lowest, ceiling = costs.tolist(), least.tolist(), self.ceiling
-        if max(each) > ceiling:
+        each, ceiling = (costs if most is None else most).tolist(), self.ceiling
+        dearest = max(each)
+        if dearest > ceiling:
             # What is never bought must not raise the price of the rest.
-            most = max(ceiling, min(each))
-            each = [min(cost, most) if low <= most else math.inf for cost, low in zip(each, lowest, strict=True)]
-            offered = least <= most
+            limit = max(ceiling, min(each))
+            pairs = zip(least.tolist(), costs.tolist(), strict=True)
+            ratios = [low / cost if cost > 0.0 else 1.0 for low, cost in pairs]
+            each = [
+                min(top, limit) if top * ratio <= limit else math.inf for top, ratio in zip(each, ratios, strict=True)
+            ]
+            offered = np.isfinite(each)
+            dearest = max(cost for cost in each if cost < math.inf)
             charges = self.price(values[offered], costs[offered]) * least
         else:
             charges = self.price(values, costs) * least
-        dearest, affordable = max(each), self.affordable
-        if dearest > affordable:
-            always = (each.index(min(each)), lowest.index(min(lowest)))
+        affordable = self.affordable
+        if dearest > affordable or math.inf in each:
+            always = (int(costs.argmin()), int(least.argmin()))
             priced = (values - charges).tolist()
             more = 4.0 * (max(priced) - min(priced))
             for place, cost in enumerate(each):
@@ -202,7 +209,7 @@ class Pacer(Component):
         most = self.horizon * self.budget
         if not self.strict:
             most = max(most, dearest)
-        if self.steady == 0.0:
+        if self.steady == 0.0 and dearest <= self.affordable:
             # Everything worth buying has been bought. Leftover money is not saved, or it would all be spent at once
             # when a price rises.
             most = min(most, max(self.credit, 0.0))
