@@ -81,6 +81,24 @@ def test_known_actions_have_their_share_and_their_mean():
     np.testing.assert_allclose(shares, [400 * common / (1.0 + 399 * common), common], rtol=1e-12)
 
 
+def test_what_is_known_to_earn_less_than_the_average_is_refuted():
+    found = Repeats()
+    rows = np.arange(8.0).reshape(4, 2)
+    assert found.refuted(rows, variance=1.0) is None
+    for _ in range(200):
+        found.count(rows[0], 1.0, variance=1.0)
+    found.count(rows[1], 0.0, variance=1.0)
+    found.count(rows[2], 1.0, variance=1.0)
+    refuted = found.refuted(rows, variance=1.0)
+    assert refuted is not None
+    assert refuted.tolist() == [1]
+    # Noisy repetitions refute nothing.
+    noisy = Repeats()
+    for reward in np.random.default_rng(0).integers(2, size=200):
+        noisy.count(rows[reward], float(reward), variance=0.0)
+    assert noisy.refuted(rows, variance=0.0) is None
+
+
 def test_rows_that_differ_in_one_bit_are_different():
     rng = np.random.default_rng(6)
     rows = rng.standard_normal((500, 40))
@@ -160,7 +178,7 @@ def test_replicas_add_up_what_they_remember():
     first.merge([second], base=base)
     assert isinstance(first.belief, eb.belief.Spectral)
     found = first.belief.repeats
-    keys = repeats._digests(first.lift_vectors(rows, scores)).tolist()
+    keys = repeats._digests(first.lift_vectors(rows, scores)[:, :-1]).tolist()
     places = [found._find(key) for key in keys]
     assert places[5] is None
     remembered = [(float(found.counts[place]), float(found.means[place])) for place in places[:5]]

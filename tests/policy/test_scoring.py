@@ -1,10 +1,13 @@
 """Starting from scores: the scorer's choice first, the same in any unit, and more than the scorer in the end."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import eigenbandits as eb
 from eigenbandits.policy.files import from_bytes, to_bytes
+from eigenbandits.policy.scoring import Scoring
 
 DIM = 6
 
@@ -46,6 +49,62 @@ def test_scores_are_relative_to_the_best_of_the_others_in_their_set():
     np.testing.assert_allclose(column([5.0]), [3.0])
     lifted = policy.lift_vectors(np.ones((1, DIM)), [5.0])
     assert lifted[0, -1] * unit / policy.scoring.size == pytest.approx(3.0)
+
+
+def test_refuted_actions_are_no_rivals():
+    scoring = Scoring()
+    scores = np.array([5.0, 9.0, 2.0, 7.0])
+    scoring.start(scores, size=1.0, offered=True)
+
+    def column(*refuted):
+        return scoring.append_set(np.zeros((4, 1)), scores, False, np.array(refuted, int))[:, -1] * scoring.unit
+
+    np.testing.assert_allclose(column(1), [-2.0, 2.0, -5.0, 2.0])
+    np.testing.assert_allclose(column(1, 3), [3.0, 4.0, -3.0, 2.0])
+    # A last one that is left still has a rival, the best of those refuted.
+    np.testing.assert_allclose(column(0, 1, 3), column())
+
+
+def test_the_second_rank_is_worth_more_once_the_first_is_refuted():
+    """One answer of six is right, and each question is asked four times, by increasing rank.
+
+    How often each rank is right, among the questions that have come so far, is counted; the features know nothing.
+    """
+    rng, policy = np.random.default_rng(0), eb.EigenUCB(seed=0)
+    asked, scores = sets(400, arms=6), rng.standard_normal((400, 6))
+    right = (scores + 0.7 * rng.standard_normal(scores.shape)).argmax(axis=1)
+    estimated, earned = [], []
+    for again in range(4):
+        for place in rng.permutation(400):
+            decision = policy.choose(asked[place], scores=scores[place])
+            policy.learn(decision, float(decision.index == right[place]))
+            if again and decision.index == np.argsort(-scores[place])[1]:
+                estimated.append(decision.estimate)
+                earned.append(float(decision.index == right[place]))
+    second = np.array(estimated) < 0.9  # not learned yet
+    assert second.sum() > 60
+    assert np.mean(np.array(estimated)[second]) == pytest.approx(np.mean(np.array(earned)[second]), abs=0.15)
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": "auto"}])
+def test_a_decision_rebuilt_from_its_vector_and_its_forecast_teaches_the_same(options):
+    rng, policy = np.random.default_rng(4), eb.EigenUCB(seed=0, **options)
+    asked, scores = sets(20), rng.standard_normal((20, 5))
+    for place in np.tile(np.arange(20), 6):
+        decision = policy.choose(asked[place], scores=scores[place])
+        policy.learn(decision, float(decision.index == 0))
+    other = from_bytes(to_bytes(policy))
+    one = policy.choose(asked[3], scores=scores[3])
+    other.choose(asked[3], scores=scores[3])
+    row = policy.lift_vectors(one.action[None], scores[3][[one.index]])[0]
+    assert one.lifted is not None
+    assert row[-1] != one.lifted[-1]
+    row.flags.writeable = False
+    policy.learn(one, 1.0)
+    other.learn(dataclasses.replace(one, lifted=row), 1.0)
+    if not options:
+        assert to_bytes(other) == to_bytes(policy)
+    assert other.belief.refuted(row[None, :-1]) is None
 
 
 def test_the_fall_from_the_first_rank_is_learned_from_first_ranks_alone():

@@ -235,6 +235,13 @@ class Belief(Component):
         """Return a view of the belief through a decision set of lifted actions (K, D), in the frame followed last."""
         raise TypeError(f"{type(self).__name__} has no method view(); define one.")
 
+    def refuted(self, lifted: Array) -> Rows | None:
+        """Return the actions of a set (K, D − 1), still without scores, that are known to be worse than the average.
+
+        The scores of the others are then not compared with theirs.
+        """
+        return None
+
     def linear(self, lifted: Array) -> View:
         """Return the view of the linear model alone, without adjustments for individual actions."""
         return self.view(lifted)

@@ -92,6 +92,10 @@ class Memories(Belief):
         for member in self.members:
             member.follow(frame)
 
+    def refuted(self, lifted: Array) -> Rows | None:
+        """Return what the leader knows."""
+        return self.members[self.leader].refuted(lifted)
+
     def view(self, lifted: Array) -> MemoriesView:
         """Return the leader's view, with the forecasts of all members."""
         return MemoriesView([member.view(lifted) for member in self.members], self.leader)

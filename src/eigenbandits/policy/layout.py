@@ -66,7 +66,7 @@ class Layout(Component):
         """Return a decision set as the belief sees it, with scores, and the center that was subtracted."""
         lifted, center = self.centering.lift(array)
         if scores is not None:
-            lifted = self.scoring.append_set(lifted, scores, self.centering.by_set)
+            lifted = self.scoring.append_set(lifted, scores, self.centering.by_set, self.belief.refuted(lifted))
         return lifted, center
 
     @property

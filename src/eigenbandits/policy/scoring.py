@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eigenbandits import inputs
+from eigenbandits.belief.base import Rows
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 
@@ -114,14 +115,21 @@ class Scoring(Component):
         free = by_set or other.relative
         return other.unit / self.unit, 0.0 if free else (other.origin - self.origin) / self.unit
 
-    def append_set(self, lifted: Array, scores: Array, by_set: bool) -> Array:
-        """Return the lifted rows of a decision set with the scores as the last coordinate."""
+    def append_set(self, lifted: Array, scores: Array, by_set: bool, refuted: Rows | None = None) -> Array:
+        """Return the lifted rows of a decision set with the scores as the last coordinate.
+
+        Refuted actions are nobody's rivals, unless fewer than two actions are left.
+        """
         if not self.relative or len(scores) < 2:
             return self.append(lifted, scores, by_set)
-        best = int(scores.argmax())
-        rivals = np.full(len(scores), scores[best])
-        rivals[best] = np.partition(scores, -2)[-2]
-        return _joined(lifted, (scores - rivals) / self.unit)
+        rivals = scores
+        if refuted is not None and len(refuted) < len(scores) - 1:
+            rivals = scores.copy()
+            rivals[refuted] = -np.inf
+        best = int(rivals.argmax())
+        others = np.full(len(scores), rivals[best])
+        others[best] = np.partition(rivals, -2)[-2]
+        return _joined(lifted, (scores - others) / self.unit)
 
     def append(self, lifted: Array, scores: Array, by_set: bool) -> Array:
         """Return lifted rows with their own scores as the last coordinate, less their mean if sets are centered."""

@@ -47,6 +47,29 @@ def test_windows_by_hand():
     assert found.row("EigenUCB")[:8] == ["small", "EigenUCB", "55.0", "50.0", "-2.0", "-2.0", "+12.0", "201"]
 
 
+def test_all_labels_are_told_at_the_end(folder):
+    problem = scorer.available_texts(folder, None, 8)["small"]
+    instance = problem.instance(0)
+    told = scorer.ScoredPolicy("all labels", rounds=100, seed=0)
+    told.reveal(instance)
+    for offered, _ in zip(instance.rounds(), range(100), strict=False):
+        decision = told.choose(offered.actions)
+        assert decision.index == offered.actions[:, -1].argmax()
+        told.learn(decision, 1.0)
+    assert told.policy.diagnostics().rewards_learned == 0
+    unseen = told.diagnostics()["unseen"]
+    # Each of the 45 texts asked, with each of 3 labels, once.
+    assert told.policy.diagnostics().rewards_learned == 45 * LABELS
+    # Against ridge regression of all these rewards on the features and the score, by NumPy.
+    asked = [instance.offered(int(text)) for text in instance.asked]
+    rows, worth = np.vstack([one for one, _ in asked]), np.concatenate([one for _, one in asked])
+    rows = np.column_stack([rows, np.ones(len(rows))])
+    theta = np.linalg.solve(rows.T @ rows + 0.1 * np.diag([1.0] * 8 + [0.0, 0.0]), rows.T @ worth)
+    kept = [instance.offered(int(text)) for text in instance.unseen]
+    ridge = np.mean([one_worth[(one @ theta[:-1]).argmax()] for one, one_worth in kept])
+    assert unseen == pytest.approx(ridge, abs=2 / len(kept))
+
+
 def test_the_command_prints_every_window(folder, tmp_path):
     made = CliRunner().invoke(
         app(),
@@ -57,6 +80,7 @@ def test_the_command_prints_every_window(folder, tmp_path):
     )
     assert made.exit_code == 0, made.output
     assert "EigenUCB" in made.output
+    assert "all labels" in made.output
     assert len(made.output.splitlines()[-1].split()) == 1 + 400 // scorer.WINDOW
 
 

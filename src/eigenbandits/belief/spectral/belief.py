@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenbandits import inputs, linalg, merging
 from eigenbandits.belief.ambient import Ambient
-from eigenbandits.belief.base import View
+from eigenbandits.belief.base import Rows, View
 from eigenbandits.belief.evidence import Evidence
 from eigenbandits.belief.spectral.censoring import Censoring
 from eigenbandits.belief.spectral.free import Explained, thin_with_free, with_free
@@ -24,11 +24,11 @@ from eigenbandits.belief.spectral.members import (
     sums_estimate,
     thin_covariance,
 )
-from eigenbandits.belief.spectral.prior import FORECAST, LEAST_WEIGHT, SHAPES, LearnedPrior, Member
+from eigenbandits.belief.spectral.prior import LEAST_WEIGHT, SHAPES, LearnedPrior, Member
 from eigenbandits.belief.spectral.regression import Regression
 from eigenbandits.belief.spectral.repeats import Repeats
-from eigenbandits.belief.spectral.sample import Sample
-from eigenbandits.belief.spectral.view import RepeatedView, SpectralView, forecasts_alone
+from eigenbandits.belief.spectral.sample import MANY_DIMENSIONS, SAMPLE, Sample
+from eigenbandits.belief.spectral.view import RepeatedView, SpectralView, accepted, forecasts_alone, scored, scored_many
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.subspace.base import Frame
@@ -46,12 +46,6 @@ SURPRISING, SOONEST = 6.0, 0.05
 _HALF_LOG_TWO = 0.5 * math.log(2.0)
 # The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
-# Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
-MANY_DIMENSIONS = 512
-# The size of that sample. A few hundred rewards determine the few numbers of a prior well enough, and the time of a fit
-# grows with the cube of the size. In fewer dimensions, the sample is used while there are fewer rewards than d/2,
-# because that is faster.
-SAMPLE = 512
 
 
 class Spectral(Ambient):
@@ -153,7 +147,8 @@ class Spectral(Ambient):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._check(forecast)
-        if self.score and not self.repeats.count(action, reward, self.noise**2):
+        action, forecast = scored(action, forecast)
+        if self.score and not self.repeats.count(action[:-1], reward, self.noise**2):
             self._fade_all()
             return
         if forecast is None:
@@ -227,6 +222,7 @@ class Spectral(Ambient):
     def _add_block(self, actions: Array, rewards: Array, forecasts: Sequence[Array | None] | None) -> None:
         """Add rewards and leave the posterior to the next choice; the result is the same as with `learn` for each."""
         assert self.origin is not None
+        actions, forecasts = scored_many(actions, forecasts)
         if self.score:
             actions, rewards, forecasts = self.repeats.select(actions, rewards, forecasts, self.noise**2)
             if not len(actions):
@@ -252,7 +248,7 @@ class Spectral(Ambient):
 
     def accepts(self, forecast: Array | None) -> bool:
         """Return whether a forecast has the shape that this family of priors makes."""
-        return forecast is None or (isinstance(forecast, np.ndarray) and forecast.shape == FORECAST)
+        return forecast is None or accepted(forecast, scored=self.score > 0.0)
 
     def _check(self, forecast: Array | None) -> None:
         if not self.accepts(forecast):
@@ -429,10 +425,14 @@ class Spectral(Ambient):
         """Return the radius for a decision set of K actions."""
         return self.width * self.noise * max(1.0, expected_maximum(count))
 
+    def refuted(self, lifted: Array) -> Rows | None:
+        """Return the actions of a set that their own rewards have shown to be worse than the average."""
+        return self.repeats.refuted(lifted, self.noise**2)
+
     def view(self, lifted: Array) -> View:
         """Return a view of the posterior through a decision set."""
         linear = self.linear(lifted)
-        known = self.repeats.known(lifted, self.noise**2) if self.score else None
+        known = self.repeats.known(lifted[:, :-1], self.noise**2) if self.score else None
         return linear if known is None else RepeatedView(linear, *known)
 
     def linear(self, lifted: Array) -> SpectralView:

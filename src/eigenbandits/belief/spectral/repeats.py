@@ -19,6 +19,8 @@ from eigenbandits.merging import Replica
 # How many actions are remembered, the latest ones: 200 KB, the size of Σ in 157 dimensions. Actions that will recur
 # should be among them (`eigenbandits calibrate room`).
 ROOM = 8192
+# An action is refuted once its own rewards, below the average of all, have more than half of the say about it.
+REFUTED = 0.5
 # The prior that repetitions are as noisy as all other rewards weighs as much as the prior on the noise (`eigenbandits
 # calibrate repeats`).
 WEIGHT = 2.0 * prior.WEIGHT
@@ -101,11 +103,22 @@ class Repeats(Component):
         whole, part = np.maximum(self.counts[places], 1.0), np.minimum(self.counts[places], 1.0)
         return known, part * common * _worth(whole, common), self.means[places]
 
+    def refuted(self, rows: Array, variance: float) -> NDArray[np.intp] | None:
+        """Return the rows that their own rewards have shown to be worse than the average; None if there are none."""
+        found = self.known(rows, variance)
+        if found is None:
+            return None
+        known, shares, means = found
+        counts = self.counts[: self.fill]
+        average = float(counts @ self.means[: self.fill]) / float(counts.sum())
+        refuted = known[(shares > REFUTED) & (means < average)]
+        return refuted if len(refuted) else None
+
     def select(
         self, rows: Array, rewards: Array, forecasts: Sequence[Array | None] | None, variance: float
     ) -> tuple[Array, Array, list[Array | None] | None]:
-        """Record many rewards; return those that count."""
-        kept = [self.count(row, reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
+        """Record many rewards of rows that end with a score; return those that count."""
+        kept = [self.count(row[:-1], reward, variance) for row, reward in zip(rows, rewards.tolist(), strict=True)]
         left = None if forecasts is None else [one for one, counts in zip(forecasts, kept, strict=True) if counts]
         return rows[kept], rewards[kept], left
 

@@ -13,6 +13,13 @@ from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
 from eigenbandits.translation import RowMap
 
+# Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
+MANY_DIMENSIONS = 512
+# The size of that sample. A few hundred rewards determine the few numbers of a prior well enough, and the time of a fit
+# grows with the cube of the size. In fewer dimensions, the sample is used while there are fewer rewards than d/2,
+# because that is faster.
+SAMPLE = 512
+
 
 class Sample(Component):
     """Every reward at first; once the room is full, every second reward, then every fourth, and so on.

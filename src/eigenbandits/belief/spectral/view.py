@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
+from eigenbandits.belief.spectral.prior import FORECAST
 from eigenbandits.inputs import Array
 from eigenbandits.theory.marginal import neglect
 
@@ -41,6 +42,34 @@ def forecasts_alone(actions: Array, models: Array) -> Array:
     forecasts[:, 0] = math.nan
     forecasts[:, 1 : members + 1] = actions @ models.T
     return forecasts
+
+
+def accepted(forecast: Array, scored: bool) -> bool:
+    """Return whether a forecast has the shape that views make; with scores, with or without the score of the row."""
+    shapes = (FORECAST, (FORECAST[0] + 1,)) if scored else (FORECAST,)
+    return isinstance(forecast, np.ndarray) and forecast.shape in shapes
+
+
+def scored(action: Array, forecast: Array | None) -> tuple[Array, Array | None]:
+    """Return the row to learn and its forecast, given a forecast that may end with the score of the row.
+
+    The score may be relative to what was known of the rest of the set when the decision was made.
+    """
+    if forecast is None or len(forecast) == FORECAST[0]:
+        return action, forecast
+    row = action.copy()
+    row[-1] = forecast[-1]
+    return row, forecast[:-1]
+
+
+def scored_many(
+    actions: Array, forecasts: Sequence[Array | None] | None
+) -> tuple[Array, Sequence[Array | None] | None]:
+    """Return the same for many rows."""
+    if forecasts is None or not len(forecasts):
+        return actions, forecasts
+    pairs = [scored(action, forecast) for action, forecast in zip(actions, forecasts, strict=True)]
+    return np.array([row for row, _ in pairs]), [forecast for _, forecast in pairs]
 
 
 class SpectralView(AmbientView):
@@ -135,8 +164,13 @@ class SpectralView(AmbientView):
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x if it is known, and the forecast that the decision carries until its reward arrives."""
         finding = super().finding(index) or Finding()
-        finding.forecast = forecast(self.estimate(index), self.values(), index)
+        finding.forecast = self.forecast(self.estimate(index), self.values(), index)
         return finding
+
+    def forecast(self, estimate: float, values: Array, index: int) -> Array:
+        """Return the forecast of one action, followed by its score if there are scores."""
+        found = forecast(estimate, values, index)
+        return np.append(found, self.lifted[index, -1]) if self.belief.score else found
 
     def prefetch(self, sizes: list[int]) -> None:
         """Compute at once what the parts will need, except for the bounds: each part has its own radius."""
@@ -209,7 +243,7 @@ class RepeatedView(View):
     def finding(self, index: int) -> Finding:
         """Return the linear model's finding, with a forecast that includes the actions' own rewards."""
         finding = self.view.finding(index)
-        finding.forecast = forecast(self.estimate(index), self._blend(self.view.values()), index)
+        finding.forecast = self.view.forecast(self.estimate(index), self._blend(self.view.values()), index)
         return finding
 
     def prefetch(self, sizes: list[int]) -> None:

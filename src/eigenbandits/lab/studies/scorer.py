@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -26,7 +27,7 @@ WINDOW = 200
 """Rounds in which the policy is compared with the scorer."""
 # Queries that show the directions of queries, and the largest number, or a quarter, that is kept for the end.
 SHOWN, UNSEEN = 1000, 1000
-CHOOSERS = ("scorer", "EigenUCB")
+CHOOSERS = ("scorer", "EigenUCB", "all labels")
 _TEXTS = "txt_{}.npz"
 
 
@@ -82,16 +83,23 @@ class AskedInstance(FileInstance):
         worth[arrays["y"][text]] = 1.0
         return np.column_stack([self.features(query), self.features.scores(query)]), worth
 
-    def rounds(self) -> Iterator[Round]:
+    def texts(self) -> Iterator[int]:
         """Ask in an order, then in another."""
         for place in orders(len(self.asked), np.random.default_rng((self.seed, 1))):
-            yield Round(*self.offered(int(self.asked[place])), 0.0)
+            yield int(self.asked[place])
+
+    def rounds(self) -> Iterator[Round]:
+        """Offer the texts in this order."""
+        for text in self.texts():
+            yield Round(*self.offered(text), 0.0)
 
 
 class ScoredPolicy:
     """A policy, or the scorer itself, that answers the queries never asked after its last round.
 
-    `player` is one of `CHOOSERS`: the highest score, or EigenUCB, which starts from the scores.
+    `player` is one of `CHOOSERS`: the highest score; EigenUCB, which starts from the scores; or "all labels", which
+    chooses as the scorer does, and at the end is an EigenUCB that is told the reward of every label of every text
+    asked: what the features and the prior could reach if nothing had to be found out.
     """
 
     def __init__(self, player: str, rounds: int, seed: int | None = None) -> None:
@@ -108,23 +116,41 @@ class ScoredPolicy:
         self.played += 1
         return self._choose(actions, observe=True)
 
-    def _choose(self, actions: Array, observe: bool) -> Decision:
-        if self.player == "EigenUCB":
+    def _choose(self, actions: Array, observe: bool = False, told: bool = False) -> Decision:
+        if told or self.player == "EigenUCB":
             return self.policy.choose(actions[:, :-1], observe, scores=actions[:, -1])
         index = int(actions[:, -1].argmax())
         return Decision(index, actions[index], self.played, float(actions[index, -1]), float(actions[index, -1]))
 
     def learn(self, decision: Decision, reward: float) -> None:
         """Let the policy learn; the scorer does not."""
-        if self.player != "scorer":
+        if self.player == "EigenUCB":
             self.policy.learn(decision, reward)
+
+    def tell_all(self) -> None:
+        """Teach the policy the reward of every label of the texts asked."""
+        texts = list(islice(self.instance.texts(), min(self.rounds, len(self.instance.asked))))
+        first, _ = self.instance.offered(texts[0])
+        self.policy.choose(first[:, :-1], observe=True, scores=first[:, -1])
+        for text in texts:
+            offered, worth = self.instance.offered(text)
+            actions = offered[:, :-1]
+            self.policy.observe(actions)
+            rows, _ = self.policy.lift(actions, offered[:, -1])
+            rows.flags.writeable = False
+            labels = [Decision(label, actions[label], 0, 0.0, 0.0, lifted=row) for label, row in enumerate(rows)]
+            self.policy.learn_many(labels, worth)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the share of right answers to the queries that were never asked, at the end."""
         if self.played < self.rounds:
             return {"unseen": float("nan")}
+        told = self.player == "all labels"
+        if told:
+            self.tell_all()
         answered = (self.instance.offered(int(text)) for text in self.instance.unseen)
-        return {"unseen": float(np.mean([worth[self._choose(offered, False).index] for offered, worth in answered]))}
+        right = [worth[self._choose(offered, told=told).index] for offered, worth in answered]
+        return {"unseen": float(np.mean(right))}
 
 
 def available_texts(data: str | PathLike[str] | None, wanted: list[str] | None, numbers: int) -> dict[str, AskedTexts]:
@@ -190,6 +216,8 @@ class ScorerComparison:
         gain = mean_with_error(self.unseen[player] - self.unseen["scorer"], scale=100.0)
         shown = [f"{windows[0]:+.1f}", f"{windows.min():+.1f}", f"{windows[-1]:+.1f}"]
         late = "–" if ahead > self.rounds[-1] else f"{ahead:,}"
+        if player == "all labels":
+            share, shown, late = ["–", share[1]], ["–"] * 3, "–"
         return [self.problem, player, *share, *shown, late, *unseen, gain]
 
 
@@ -200,7 +228,8 @@ HEADERS = [
 LEGEND = f"""\
 first window, lowest, last: points above the scorer in windows of {WINDOW} rounds, means of all seeds. ahead from: the
 round from which on the mean of all seeds has more right answers in all than the scorer. unseen: queries that were
-never asked, at the end; gain: points above the scorer there, ± standard error."""
+never asked, at the end; gain: points above the scorer there, ± standard error. all labels: an EigenUCB that was told
+the reward of every label of the texts asked, in place of those that it chose."""
 
 
 def compare(results: Results) -> list[ScorerComparison]:
