@@ -8,7 +8,7 @@ from typing import Any
 from eigenbandits.algorithms import CBRAP, OFUL, SOFUL, EigenUCB, Greedy, LinTS, LinUCB
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.lab.studies.baselines import InformedCertified, InformedPSLB, RidgeOFUL
-from eigenbandits.lab.studies.robustness.starts import AlteredStart
+from eigenbandits.lab.studies.robustness.starts import AlteredStart, FixedSet
 
 FLAGSHIP, CERTIFIED, INFORMED = "EigenUCB", "certified", "PSLB, informed"
 OFUL_PLAIN, OFUL_RIDGE = "OFUL", "OFUL R²d"
@@ -40,7 +40,7 @@ class Case:
     """
 
     label: str
-    environment: LowRank | Digits | AlteredStart
+    environment: LowRank | Digits | AlteredStart | FixedSet
     structure: bool = True
     adversarial: bool = False
     normal: str = ""
@@ -52,7 +52,7 @@ def cases(quick: bool = False) -> list[Case]:
     Examples
     --------
     >>> len(cases()), len(cases(quick=True))
-    (35, 26)
+    (37, 28)
     """
     grid = [
         Case(f"d={d} m={m} {energy:g}×", LowRank(d, m, ARMS, perturbation=energy))
@@ -75,6 +75,8 @@ def cases(quick: bool = False) -> list[Case]:
         Case(LARGE_MEAN, changed(mean=10.0), adversarial=True),
         Case("near-duplicates", changed(vectors="duplicates"), adversarial=True),
         Case("heavy tails", changed(vectors="heavy"), adversarial=True),
+        Case("50 fixed actions", FixedSet(), adversarial=True),
+        Case("10 unrelated actions", FixedSet(10, 10, 10, unrelated=True), structure=False, adversarial=True),
         Case("digits", Digits()),
         Case("digits, ReLU", Digits(relu=True), adversarial=True),
         Case(TIMES_1000, changed(scale=1000.0, theta_norm=0.001)),

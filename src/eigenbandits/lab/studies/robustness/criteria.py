@@ -22,7 +22,7 @@ from eigenbandits.lab.studies.robustness.cases import (
 
 # Regret of the last third of the rounds over that of the first: 1 is a straight line.
 _BENT = 0.9
-# Of the 27 cases with the structure four may miss the criterion, or the same share of those that were run.
+# Four of 27 cases with the structure may miss the criterion, or the same share of those that were run.
 _MISSES = 4 / 27
 # Rounding makes no difference beyond this share of a regret; another choice does.
 _ROUNDING = 1e-6

@@ -1,4 +1,4 @@
-"""The paper's model with an altered start: a misleading first decision set, or rewards that carry no information."""
+"""The paper's model with other rounds: a misleading start, or the same decision set in every round."""
 
 from __future__ import annotations
 
@@ -77,3 +77,41 @@ class AlteredStart(WrappedEnvironment):
         if self.start == "small":
             return np.asarray(_SMALL * actions)
         return actions[:1]
+
+
+@dataclass(frozen=True)
+class FixedSet(WrappedEnvironment):
+    """`LowRank` with the same decision set in every round: what is not tried on purpose is never learned.
+
+    Parameters
+    ----------
+    dim, rank, arms
+        As for `LowRank`.
+    unrelated
+        Whether the actions are the `dim` unit vectors, so that a reward says nothing about any other action.
+
+    Examples
+    --------
+    >>> first, second = islice(FixedSet(10, 10, 10, unrelated=True).instance(seed=0).rounds(), 2)
+    >>> bool((first.actions == np.eye(10)).all()), second.actions is first.actions
+    (True, True)
+    """
+
+    dim: int = 100
+    rank: int = 4
+    arms: int = 50
+    unrelated: bool = False
+
+    @property
+    def model(self) -> LowRank:
+        """The environment from which the set, θ* and the noise come."""
+        return LowRank(self.dim, self.rank, self.arms)
+
+    def rounds_of(self, model: LowRankInstance, seed: int) -> Iterator[Round]:
+        """Start the stream from its first round; it never ends."""
+        stream = model.rounds()
+        actions = np.eye(self.dim) if self.unrelated else next(stream).actions
+        values = actions @ model.theta
+        actions.flags.writeable = values.flags.writeable = False
+        for offered in stream:
+            yield Round(actions, values, offered.noise)
