@@ -130,8 +130,9 @@ def neglect(ratios: Array) -> Array:
     """Return √(2 log r), or 0 for r ≤ 1: the optimism that an action deserves if it has been neglected r-fold.
 
     If one of several unrelated actions was chosen N and another n times, r = N/n, and the optimistic value of the
-    latter is its mean reward + σ√(2 log(N/n)/n): Lai's index (1987), now known as KL-UCB⁺, for normal rewards. In the
-    long run it explores as rarely as any policy can that finds the best action in every problem (Honda 2019).
+    latter is its mean reward + σ√(2 log(N/n)/n). With the number of all choices for N this is Lai's index (1987), also
+    known as KL-UCB⁺, for normal rewards: in the long run it explores as rarely as any policy can that finds the best
+    action in every problem (Honda 2019).
 
     Examples
     --------

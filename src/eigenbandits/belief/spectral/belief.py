@@ -66,7 +66,7 @@ class Spectral(Ambient):
     width
         Optimism adds this many times the amount by which the best of the K actions offered would exceed its estimate if
         all were equally uncertain: the expected maximum of K standard normal variables, in posterior standard
-        deviations, but at least one.
+        deviations, but at least one. More for actions that have been neglected (`theory.marginal.neglect`).
     memory
         Half-life in rewards, or None to forget nothing; see `Ambient`.
     """
