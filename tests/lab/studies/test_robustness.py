@@ -93,7 +93,7 @@ def test_the_cases_are_complete():
             "no subspace, m = d",
             "200 equal rewards first",
         ),
-        "10 unrelated actions",
+        "20 unrelated actions",
     }
     # Those that are judged beside PSLB with the true constants.
     assert sum(row.structure and not row.normal for row in rows) == 28

@@ -76,7 +76,7 @@ def cases(quick: bool = False) -> list[Case]:
         Case("near-duplicates", changed(vectors="duplicates"), adversarial=True),
         Case("heavy tails", changed(vectors="heavy"), adversarial=True),
         Case("50 fixed actions", FixedSet(), adversarial=True),
-        Case("10 unrelated actions", FixedSet(10, 10, 10, unrelated=True), structure=False, adversarial=True),
+        Case("20 unrelated actions", FixedSet(20, 20, 20, unrelated=True), structure=False, adversarial=True),
         Case("digits", Digits()),
         Case("digits, ReLU", Digits(relu=True), adversarial=True),
         Case(TIMES_1000, changed(scale=1000.0, theta_norm=0.001)),
