@@ -19,7 +19,7 @@ from eigenbandits import inputs
 from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
-from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
+from eigenbandits.router.learner import WIDTH, Learner, Pick
 from eigenbandits.router.models import Model, Price, as_price
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ class Router:
     width
         How optimistic to be; see `EigenUCB`.
     memory
-        Half-life in answers, or None; see `EigenUCB`.
+        Half-life in answers, or None; see `EigenUCB`. A model that changes is noticed without one.
     seed
         Seed of the policy.
 
@@ -109,7 +109,7 @@ class Router:
         weights: Mapping[str, float] | None = None,
         rank: int = 24,
         width: float = WIDTH,
-        memory: float | None = MEMORY,
+        memory: float | None = None,
         seed: int | None = None,
     ) -> None:
         self.models = [model if isinstance(model, Model) else Model(model) for model in models]
