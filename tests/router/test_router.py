@@ -27,7 +27,7 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
     """With as many directions as dimensions nothing is left out: the policy sees the same rows, turned."""
     rng = np.random.default_rng(0)
     prompts = rng.standard_normal((40, 5)) * [3.0, 2.0, 1.0, 0.5, 0.2]
-    router = Router(["a", "b", "c"], budget=budget, rank=5, seed=0)
+    router = Router(["a", "b", "c"], budget=budget, rank=5, memory=None, seed=0)
     router.observe(prompts)
     mean = prompts.mean(axis=0)
     plain: Any = eb.EigenUCB(width=2.0, seed=0)

@@ -19,7 +19,7 @@ from eigenbandits import inputs
 from eigenbandits.router import files
 from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
-from eigenbandits.router.learner import WIDTH, Learner, Pick
+from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
 from eigenbandits.router.models import Model, Price, as_price
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ class Router:
         weights: Mapping[str, float] | None = None,
         rank: int = 24,
         width: float = WIDTH,
-        memory: float | None = None,
+        memory: float | None = MEMORY,
         seed: int | None = None,
     ) -> None:
         self.models = [model if isinstance(model, Model) else Model(model) for model in models]

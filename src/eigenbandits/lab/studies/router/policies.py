@@ -48,7 +48,9 @@ class RouterPolicy:
         """Set up the router."""
         models = [Model(name, PRICES.get(name)) for name in self.instance.models]
         # Read here, and not when the module is loaded: a calibration sets other values.
-        self.router = Router(models, budget=self.budget or None, width=learner.WIDTH, seed=self.seed)
+        self.router = Router(
+            models, budget=self.budget or None, width=learner.WIDTH, memory=learner.MEMORY, seed=self.seed
+        )
         self.names = list(self.instance.models)
 
     def choose(self, actions: Array) -> Any:
