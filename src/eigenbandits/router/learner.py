@@ -25,8 +25,9 @@ Vector = NDArray[np.floating[Any]]
 # With few models, and answers of which a few are bad, the usual width of 1 sometimes gives up on a model too soon, and
 # 4 goes on trying for longer than needed (`eigenbandits router calibrate width`).
 WIDTH = 2.0
-# Half-life of answers, or None: a model that changes is noticed without one (`eigenbandits router calibrate memory`).
-MEMORY: float | None = None
+# Half-life of answers: what was given up early and by bad luck is tried again (`eigenbandits router calibrate
+# memory`). Changes are noticed without it.
+MEMORY = 4096.0
 # The part of the budget that is held back, so that spending within 0.5 % of the budget is on average in the middle of
 # what is within and not above; and decisions in which the spend returns to it: n requests in a row cost at most
 # (1 − RESERVE)(n + 2 · HORIZON) budgets, as far as costs can be predicted, and no answer more than 2 · HORIZON.

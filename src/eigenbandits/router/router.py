@@ -88,7 +88,7 @@ class Router:
     width
         How optimistic to be; see `EigenUCB`.
     memory
-        Half-life in answers, or None; see `EigenUCB`.
+        Half-life in answers, or None; see `EigenUCB`. A model that changes is noticed without one.
     seed
         Seed of the policy.
 

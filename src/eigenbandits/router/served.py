@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits import inputs
 from eigenbandits.router.basis import Basis, decision_set
 from eigenbandits.router.encoders import Encoder, MiniLM
-from eigenbandits.router.learner import MEMORY, WIDTH
+from eigenbandits.router.learner import WIDTH
 from eigenbandits.router.models import Model
 from eigenbandits.router.router import Route
 from eigenbandits.serve.client import Client
 
 Array = NDArray[np.float64]
+# Half-life of answers: here nothing notices that a model has changed, and what has not been tried for long is worth
+# trying again.
+MEMORY = 1024.0
 
 
 class ServedRouter:

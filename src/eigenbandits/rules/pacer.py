@@ -45,8 +45,9 @@ class Pacer(Component):
     cheap ones. So the horizon is at least twice the largest step that the budget buys.
 
     Whatever the price, an action may cost at most `horizon` budgets, or twice the credit if that is more; in debt, at
-    most the horizon's budgets minus the debt, but always at least one budget. Credit is at most `horizon` budgets, and
-    does not grow while more money would buy nothing. So it stays within ±`horizon` budgets, and n decisions in a row
+    most the horizon's budgets minus the debt, but always at least one budget. Where single costs vary, that is asked of
+    what an action may plausibly cost, not of what it costs on average. Credit is at most `horizon` budgets, and does
+    not grow while more money would buy nothing. So it stays within ±`horizon` budgets, and n decisions in a row
     cost at most n + 2 · `horizon` budgets, if costs are as predicted, no step costs more than half of `horizon` budgets
     and the cheapest action costs at most one; otherwise see `strict`.
 
@@ -209,9 +210,9 @@ class Pacer(Component):
         most = self.horizon * self.budget
         if not self.strict:
             most = max(most, dearest)
-        if self.steady == 0.0 and dearest <= self.affordable:
-            # Everything worth buying has been bought. Leftover money is not saved, or it would all be spent at once
-            # when a price rises.
+        if self.steady == 0.0 and not (self.strict and dearest > self.affordable):
+            # Everything worth buying has been bought, and nothing has to be saved for. Leftover money is not saved, or
+            # it would all be spent at once when a price rises.
             most = min(most, max(self.credit, 0.0))
         self.credit = min(self.credit + self.budget - cost, most)
         self.spent += cost
