@@ -173,8 +173,8 @@ class SingleSquares:
         self._waiting = np.zeros((0, len(half)), dtype=np.float32)
         self._energy = 0.0
 
-    def bounds(self, rows: Single, waiting: Array) -> Array:
-        """Return bounds for rows, less the waiting outer products."""
+    def bounds(self, rows: Single, sizes: Array, waiting: Array) -> Array:
+        """Return bounds for rows with these squared norms, less the waiting outer products."""
         scaled, sizes = self._scaled.rows(rows)
         product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
         squares, terms = row_dots(scaled, product), self._scaled.norm
@@ -192,3 +192,34 @@ class SingleSquares:
         scaled = waiting[len(self._waiting) :] / (self._scaled.size * self._scaled.scales)
         self._waiting = np.concatenate([self._waiting, scaled.astype(np.float32)])
         self._energy += float(np.vdot(scaled, scaled))
+
+
+class ThinSquares:
+    """The same for scale·I + Σ p pᵀ; its bounds exceed the exact values by a few roundings of the trace times ‖x‖².
+
+    Parameters
+    ----------
+    scale, plus
+        The scale and the rows p.
+    room
+        How many rows may wait. They only become more.
+    """
+
+    def __init__(self, scale: float, plus: Array, room: int) -> None:
+        self._scale = scale
+        self._plus = plus.astype(np.float32)
+        self._gamma = 2.0 * rounding(plus.shape[1])
+        self._waiting = np.empty((room, plus.shape[1]), dtype=np.float32)
+        self._fill = 0
+        # The sum of the squared norms of all rows.
+        self._terms = scale + float(np.vdot(plus, plus))
+
+    def bounds(self, rows: Single, sizes: Array, waiting: Array) -> Array:
+        """Return bounds for rows with these squared norms, less the waiting outer products."""
+        fresh, count = waiting[self._fill :], len(waiting)
+        self._waiting[self._fill : count] = fresh
+        self._terms += float(np.vdot(fresh, fresh))
+        self._fill = count
+        squares = self._scale * sizes + square_norms(rows @ self._plus.T)
+        squares -= square_norms(rows @ self._waiting[:count].T)
+        return np.asarray(np.maximum(squares, 0.0) + (self._gamma * self._terms) * sizes)
