@@ -160,9 +160,11 @@ class SingleSquares:
     ----------
     half
         The lower half of M (D, D), in Fortran order.
+    room
+        How many rows may wait.
     """
 
-    def __init__(self, half: Array) -> None:
+    def __init__(self, half: Array, room: int) -> None:
         self._scaled = scaled = Scaled(half, np.float32)
         # With half of the diagonal, the lower half L satisfies N = L + Lᵀ, and xᵀNx = 2 xᵀLx: half the arithmetic.
         self._lower = scaled.half
@@ -170,7 +172,8 @@ class SingleSquares:
         # Each product is rounded twice.
         self._gamma = 2.0 * rounding(len(half))
         # The waiting rows, scaled like those whose bounds are asked for, and the sum of their squared norms.
-        self._waiting = np.zeros((0, len(half)), dtype=np.float32)
+        self._waiting = np.empty((room, len(half)), dtype=np.float32)
+        self._fill = 0
         self._energy = 0.0
 
     def bounds(self, rows: Single, sizes: Array, waiting: Array) -> Array:
@@ -179,18 +182,19 @@ class SingleSquares:
         product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
         squares, terms = row_dots(scaled, product), self._scaled.norm
         if len(waiting):
-            if len(self._waiting) != len(waiting):
+            if self._fill != len(waiting):
                 self._scale_waiting(waiting)
-            squares -= square_norms(scaled @ self._waiting.T)
+            squares -= square_norms(scaled @ self._waiting[: self._fill].T)
             terms += self._energy
         return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))
 
     def _scale_waiting(self, waiting: Array) -> None:
         """Scale the rows that are new among the waiting ones."""
-        if len(self._waiting) > len(waiting):
-            self._waiting, self._energy = self._waiting[:0], 0.0
-        scaled = waiting[len(self._waiting) :] / (self._scaled.size * self._scaled.scales)
-        self._waiting = np.concatenate([self._waiting, scaled.astype(np.float32)])
+        if self._fill > len(waiting):
+            self._fill, self._energy = 0, 0.0
+        scaled = waiting[self._fill :] / (self._scaled.size * self._scaled.scales)
+        self._waiting[self._fill : len(waiting)] = scaled
+        self._fill = len(waiting)
         self._energy += float(np.vdot(scaled, scaled))
 
 

@@ -272,8 +272,8 @@ class SymmetricSum(Component):
     def most(self, rows: NDArray[np.float32], sizes: Array) -> Array:
         """Return bounds on xᵀMx for rows with these squared norms, in single precision; only if rows are subtracted."""
         if self._single is None:
-            thin = self.thin
-            self._single = ThinSquares(self.scale, self.plus, len(self.waiting)) if thin else SingleSquares(self.half)
+            thin, room = self.thin, len(self.waiting)
+            self._single = ThinSquares(self.scale, self.plus, room) if thin else SingleSquares(self.half, room)
         return self._single.bounds(rows, sizes, self.waiting[: self.fill])
 
     def trace(self) -> float:
