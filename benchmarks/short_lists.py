@@ -53,7 +53,7 @@ def measured(dim: int, directions: int) -> list[str]:
         f"{directions}",
         f"{microseconds(lambda: Compression(inverse.half, basis)) / one / directions:.1f}",
         f"{microseconds(lambda: inverse.lengths(single)) / _ROWS / one:.2f}",
-        f"{microseconds(lambda: SingleSquares(inverse.half)) / exact:.0f}",
+        f"{microseconds(lambda: SingleSquares(inverse.half, len(inverse.waiting))) / exact:.0f}",
         f"{100.0 * float(np.mean(ruled >= truth.max())):.1f}",
     ]
 

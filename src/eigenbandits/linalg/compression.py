@@ -173,9 +173,11 @@ class SingleSquares:
     ----------
     half
         The lower half of M (D, D), in Fortran order.
+    room
+        How many rows may wait.
     """
 
-    def __init__(self, half: Array) -> None:
+    def __init__(self, half: Array, room: int) -> None:
         self._scaled = scaled = Scaled(half, np.float32)
         # With half of the diagonal, the lower half L satisfies N = L + Lᵀ, and xᵀNx = 2 xᵀLx: half the arithmetic.
         self._lower = scaled.half
@@ -183,14 +185,15 @@ class SingleSquares:
         # Each product is rounded twice.
         self._gamma = 2.0 * rounding(len(half))
         # The waiting rows, scaled like those whose bounds are asked for, and the sum of their squared norms.
-        self._waiting = np.zeros((0, len(half)), dtype=np.float32)
+        self._waiting = np.empty((room, len(half)), dtype=np.float32)
+        self._fill = 0
         self._energy = 0.0
 
-    def bounds(self, rows: Single, waiting: Array) -> Array:
-        """Return bounds for rows, less the waiting outer products."""
+    def bounds(self, rows: Single, sizes: Array, waiting: Array) -> Array:
+        """Return bounds for rows with these squared norms, less the waiting outer products."""
         squares, terms = np.empty(len(rows)), self._scaled.norm
         if len(waiting):
-            if len(self._waiting) != len(waiting):
+            if self._fill != len(waiting):
                 self._scale_waiting(waiting)
             terms += self._energy
 
@@ -198,15 +201,47 @@ class SingleSquares:
             product = blas.strmm(2.0, self._lower, scaled.T, lower=1, trans_a=1).T
             squares[part] = row_dots(scaled, product)
             if len(waiting):
-                squares[part] -= square_norms(scaled @ self._waiting.T)
+                squares[part] -= square_norms(scaled @ self._waiting[: self._fill].T)
 
         sizes = self._scaled.each(rows, square)
         return np.asarray(self._scaled.size**2 * (np.maximum(squares, 0.0) + (self._gamma * terms) * sizes))
 
     def _scale_waiting(self, waiting: Array) -> None:
         """Scale the rows that are new among the waiting ones."""
-        if len(self._waiting) > len(waiting):
-            self._waiting, self._energy = self._waiting[:0], 0.0
-        scaled = waiting[len(self._waiting) :] / (self._scaled.size * self._scaled.scales)
-        self._waiting = np.concatenate([self._waiting, scaled.astype(np.float32)])
+        if self._fill > len(waiting):
+            self._fill, self._energy = 0, 0.0
+        scaled = waiting[self._fill :] / (self._scaled.size * self._scaled.scales)
+        self._waiting[self._fill : len(waiting)] = scaled
+        self._fill = len(waiting)
         self._energy += float(np.vdot(scaled, scaled))
+
+
+class ThinSquares:
+    """The same for scale·I + Σ p pᵀ; its bounds exceed the exact values by a few roundings of the trace times ‖x‖².
+
+    Parameters
+    ----------
+    scale, plus
+        The scale and the rows p.
+    room
+        How many rows may wait. They only become more.
+    """
+
+    def __init__(self, scale: float, plus: Array, room: int) -> None:
+        self._scale = scale
+        self._plus = plus.astype(np.float32)
+        self._gamma = 2.0 * rounding(plus.shape[1])
+        self._waiting = np.empty((room, plus.shape[1]), dtype=np.float32)
+        self._fill = 0
+        # The sum of the squared norms of all rows.
+        self._terms = scale + float(np.vdot(plus, plus))
+
+    def bounds(self, rows: Single, sizes: Array, waiting: Array) -> Array:
+        """Return bounds for rows with these squared norms, less the waiting outer products."""
+        fresh, count = waiting[self._fill :], len(waiting)
+        self._waiting[self._fill : count] = fresh
+        self._terms += float(np.vdot(fresh, fresh))
+        self._fill = count
+        squares = self._scale * sizes + square_norms(rows @ self._plus.T)
+        squares -= square_norms(rows @ self._waiting[:count].T)
+        return np.asarray(np.maximum(squares, 0.0) + (self._gamma * self._terms) * sizes)

@@ -23,8 +23,8 @@ _ZERO: Array = np.zeros(())
 
 def add_diagonal(matrix: Array, values: float | Array) -> None:
     """Add a number, or one for each entry, to the diagonal of a square matrix in place."""
-    diagonal = np.einsum("ii->i", matrix)
-    diagonal += values
+    assert matrix.flags.forc, "NumPy would change a copy"
+    matrix.ravel(order="K")[:: len(matrix) + 1] += values
 
 
 def project(vectors: NDArray[np.floating[Any]], columns: Array) -> Array:

@@ -11,8 +11,8 @@ from scipy.linalg import blas
 
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
-from eigenbandits.linalg.compression import Compression, SingleSquares, rounding
-from eigenbandits.linalg.primitives import NOTHING, add_diagonal, add_outer, square_norms
+from eigenbandits.linalg.compression import Compression, SingleSquares, ThinSquares
+from eigenbandits.linalg.primitives import NOTHING, add_diagonal, add_outer
 
 # Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
 MIRRORED = 128
@@ -69,7 +69,7 @@ class SymmetricSum(Component):
         self.blank = False
         self.block = 0
         # The matrix in single precision, for `most`: made on demand and dropped when the matrix changes.
-        self._single: SingleSquares | None = None
+        self._single: SingleSquares | ThinSquares | None = None
         # The matrix in few directions, made by `compress` and dropped when the matrix may have grown.
         self.compression: Compression | None = None
 
@@ -270,19 +270,11 @@ class SymmetricSum(Component):
         return self.compression.lengths(rows, self.waiting[: self.fill])
 
     def most(self, rows: NDArray[np.float32], sizes: Array) -> Array:
-        """Return bounds on xᵀMx for rows with these squared norms, in single precision; only if rows are subtracted.
-
-        The bounds of a thin matrix exceed the exact values by a few roundings of its trace times ‖x‖².
-        """
-        waiting = self.waiting[: self.fill]
-        if self.thin:
-            result = self.scale * sizes + square_norms(rows @ self.plus.T.astype(np.float32))
-            result -= square_norms(rows @ waiting.T.astype(np.float32))
-            terms = self.scale + float(np.vdot(self.plus, self.plus)) + float(np.vdot(waiting, waiting))
-            return np.maximum(result, 0.0) + (2.0 * rounding(rows.shape[1]) * terms) * sizes
+        """Return bounds on xᵀMx for rows with these squared norms, in single precision; only if rows are subtracted."""
         if self._single is None:
-            self._single = SingleSquares(self.half)
-        return self._single.bounds(rows, waiting)
+            thin, room = self.thin, len(self.waiting)
+            self._single = ThinSquares(self.scale, self.plus, room) if thin else SingleSquares(self.half, room)
+        return self._single.bounds(rows, sizes, self.waiting[: self.fill])
 
     def trace(self) -> float:
         """Return the sum of the diagonal."""
