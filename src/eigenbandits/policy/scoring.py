@@ -24,6 +24,7 @@ class Scoring(Component):
     that the score ranks first. Where one answer is right, their rewards say little about how far behind the next one
     is: among first ranks the score's level varies, and its slope there is a fraction of the drop from the first to the
     second. The lead over the second varies among first ranks too, and has the slope of that drop.
+    An action that has turned out to be wrong is no rival any longer (`append_set`).
 
     Multiplying all scores by a positive number changes nothing; nor does adding a constant to them, if there is an
     intercept. The unit is the standard deviation of the first scores. A vector given without its set is scored relative
