@@ -78,7 +78,7 @@ def test_a_model_that_recovers_is_taken_up_again_because_what_it_was_is_remember
     if not remembered:
         # A property that cannot be set.
         monkeypatch.setattr(Former, "known", property(lambda self: False, lambda self, value: None), raising=False)
-    router, rng = Router(["plain", "best"], seed=0), np.random.default_rng(2)
+    router, rng = Router(["plain", "best"], seed=0), np.random.default_rng(4)
     play(router, rng, 300, good)
     before = router._learner._model(1)
     away = play(router, rng, 300, lambda prompt: 0.3)
