@@ -37,8 +37,8 @@ def test_it_chooses_as_a_plain_policy_on_block_features(budget):
     prices, costs = [0.1, 0.5, 1.0], ModelCosts([math.nan] * 3, 6)
     # Which of three equal models is tried first, rounding decides: so models are paired as they come.
     pairs = set()
-    # Up to the 64th prompt, when the router finds its directions anew. Under a budget, until a single answer may cost more
-    # than can be afforded, which Budgeted does not ask.
+    # Up to the 64th prompt, when the router finds its directions anew. Under a budget, until a single answer may cost
+    # more than can be afforded, which Budgeted does not ask.
     for _ in range(22 if budget else 23):
         prompt = rng.standard_normal(5) * [3.0, 2.0, 1.0, 0.5, 0.2]
         row = np.append(prompt - mean, 1.0)

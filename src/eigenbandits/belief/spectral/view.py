@@ -83,6 +83,8 @@ class SpectralView(AmbientView):
     # of them is raised.
     _compared = False
     _standard: float | None = None
+    # The same ratio before it is known whether any is, and the largest factor by which one is raised.
+    _ratio = _most = 0.0
 
     @property
     def allowance(self) -> float:  # type: ignore[override]
@@ -113,7 +115,9 @@ class SpectralView(AmbientView):
     def best(self) -> tuple[int, float]:
         """Return the favorite, the action that e_K prefers, or one that is preferred because it has been neglected."""
         index, upper = super().best()
-        return super().best() if not self._compared and self._compare(index) else (index, upper)
+        if self._compared or (self._uppers is not None and not self._rivaled(index)):
+            return index, upper
+        return super().best() if self._compare(index) else (index, upper)
 
     def uppers(self) -> Array:
         """Return the optimistic values."""
@@ -125,28 +129,48 @@ class SpectralView(AmbientView):
             uppers = super().uppers()
         return uppers
 
-    def _compare(self, favorite: int) -> bool:
-        """Raise the optimistic values of actions neglected for the favorite; return whether there may be any.
+    def _rivaled(self, favorite: int) -> bool:
+        """Return whether a neglected action may be preferred to the favorite, by a quick bound; all values are known."""
+        assert self._uppers is not None
+        estimates, omega = self.estimates(), self.omega
+        widths = self._uppers - estimates
+        if not omega or not self._deviations(widths[favorite] / omega, np.maximum.reduce(widths) / omega):
+            return False
+        values = widths
+        values *= self._most
+        values += estimates
+        values[favorite] = -math.inf
+        return bool(np.maximum.reduce(values) > self._uppers[favorite])
 
-        Neglected means that less is known about them. The rewards that are known about the favorite count as at most
-        all of them.
+    def _deviations(self, favorite: float, longest: float) -> bool:
+        """Note what makes a ratio to the favorite of the square of a length; return whether any action is raised.
+
+        Neglected means that less is known about an action. The rewards that are known about the favorite count as at
+        most all of them. `_most` is the factor by which the longest action is raised.
         """
-        self._compared = True
         belief, count = self.belief, self.belief.evidence.weight
-        if not count or not self.omega:
+        self._ratio = min(1.0 / favorite**2, count) if favorite > 0.0 else count
+        ratio = self._ratio * longest**2
+        # No action is raised up to the ratio where √(2 log r) = e_K.
+        raised = math.sqrt(2.0 * math.log(ratio)) if ratio > 1.0 else 0.0
+        self._most = raised * belief.width * belief.noise / self.omega
+        return self._most > 1.0
+
+    def _compare(self, favorite: int) -> bool:
+        """Raise the optimistic values of actions neglected for the favorite; return whether there may be any."""
+        self._compared = True
+        if not self.omega:
             return False
         if self._uppers is not None:
             lengths = self._lengths()
-            square = float(lengths[favorite]) ** 2
+            length = float(lengths[favorite])
         else:
             assert self._rough is not None
             lengths = self._rough.lengths
-            square = linalg.dot(*self._copies(favorite))
-        standard = min(1.0 / square, count) if square > 0.0 else count
-        # No action is raised up to this ratio, where √(2 log r) = e_K.
-        if standard * float(lengths.max()) ** 2 <= math.exp(0.5 * (self.omega / (belief.width * belief.noise)) ** 2):
+            length = math.sqrt(max(linalg.dot(*self._copies(favorite)), 0.0))
+        if not self._deviations(length, float(lengths.max())):
             return False
-        self._standard = standard
+        self._standard = self._ratio
         self._known.clear()
         self._raise()
         return True
