@@ -130,7 +130,7 @@ class SpectralView(AmbientView):
         return uppers
 
     def _rivaled(self, favorite: int) -> bool:
-        """Return whether a neglected action may be preferred to the favorite, by a quick bound; all values are known."""
+        """Return whether a neglected action may be preferred to the favorite, by a quick bound; all values known."""
         assert self._uppers is not None
         estimates, omega = self.estimates(), self.omega
         widths = self._uppers - estimates
