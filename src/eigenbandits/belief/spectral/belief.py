@@ -43,7 +43,6 @@ GROWTH = 0.5
 # the last fit. If surprises go on after a fit that left most of the weight where it was, as with heavy tails or rare
 # failures, no fit will end them: the growth required doubles, up to that of the regular fits.
 SURPRISING, SOONEST = 6.0, 0.05
-_HALF_LOG_TWO = 0.5 * math.log(2.0)
 # The maximum number of rank-one updates between two fits, or 4d if that is more: rounding errors accumulate.
 UPDATES = 1024
 
@@ -187,7 +186,7 @@ class Spectral(Ambient):
         gain, _ = self._update(action, reward)
         if not self.surprised and self.censoring.differ:
             square = (reward - expected) ** 2 / (self.noise**2 * (1.0 + max(gain, 0.0))) if self.noise else 0.0
-            self.surprise = max(self.surprise + 0.25 * square - _HALF_LOG_TWO, 0.0)
+            self.surprise = max(self.surprise + 0.25 * square - 0.5 * math.log(2.0), 0.0)
         if self.surprised:
             count = self.evidence.count + 1
             if count >= (1.0 + self.least_growth) * self.fitted:
