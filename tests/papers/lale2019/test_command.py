@@ -174,9 +174,7 @@ def test_the_figure_of_the_main_text_shows_the_intersection_and_the_projected_se
         assert line is not None
         mistakes = [mistakes_of(out, block, "OFUL"), line.mistakes, mistakes_of(out, block, f"PSLB m={rank}")]
         words = [f"{value:.1f}" if value < 10 else f"{value:.0f}" for value in mistakes]
-        names = ("OFUL", "PSLB, C_m ∩ C_d", "PSLB, C_m alone")
-        ends = ", ".join(f"{name} {word}" for name, word in zip(names, words, strict=True))
-        assert panel.title == f"m = {rank}\n{ends}"
+        assert panel.title == f"m = {rank}\nOFUL {words[0]}\nC_m ∩ C_d {words[1]}, C_m alone {words[2]}"
         assert len(panel.marks) == 3
 
 

@@ -25,6 +25,26 @@ def test_the_tables_of_the_page_are_those_that_the_command_writes():
     assert report.update(PAGE, "claims", report.page(TABLE)) == PAGE
 
 
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("MNIST, d = 1000", "mnist-d1000"),
+        ("CIFAR-10, d = 1000", "cifar10-d1000"),
+        ("ImageNet, d = 100 (1,000 rounds)", "imagenet-d100"),
+    ],
+)
+def test_the_numbers_of_the_first_figure_are_those_of_its_table(name, block):
+    table = ResultsTable.read(FOLDER / "lale2019-figure-1.csv")
+    rows = [table.get(f"{block}-linear", policy) for policy in ("PSLB∩ m=1", "PSLB m=1", "OFUL")]
+    shown = [f"{row.mistakes:,.{0 if row.mistakes > 100 else 1}f}" for row in rows if row is not None]
+    errors = [f"{row.standard_error:.{0 if row.mistakes > 100 else 1}f}" for row in rows if row is not None]
+    line = re.search(rf"^\| {re.escape(name)} \|(.*±.*)\|$", PAGE, re.MULTILINE)
+    assert line is not None
+    assert [cell.strip() for cell in line[1].split("|")] == [
+        f"{mean} ± {error}" for mean, error in zip(shown, errors, strict=True)
+    ]
+
+
 def test_the_sweep_of_the_page_is_that_of_its_table():
     with (FOLDER / "lale2019-sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

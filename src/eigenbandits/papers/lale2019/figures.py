@@ -77,12 +77,13 @@ def _lines(
     lines, ends = [], []
     for name, (group, policy) in shown.items():
         rounds, runs = values(results[group], column, policy, block.name)
-        ends.append(f"{name} {_number(column, float(runs[:, -1].mean()))}")
+        ends.append(f"{name.removeprefix('PSLB, ')} {_number(column, float(runs[:, -1].mean()))}")
         if column == "accuracy":
             # Single models differ much from round to round; the paper draws only some of them, too.
             rounds, runs = stretched(rounds, runs, _STRETCHES)
         lines.append(band_line(name, rounds, runs, band(runs, STANDARD_ERROR)))
-    return lines, ", ".join(ends)
+    # Three do not fit on one line.
+    return lines, ends[0] + ("\n" if figure.intersection else ", ") + ", ".join(ends[1:])
 
 
 def _number(column: str, value: float) -> str:
