@@ -33,9 +33,7 @@ def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) ->
     return index, uppers, estimates, products[index] if products.size else inverse @ actions[index]
 
 
-def rivaled(
-    uppers: Array, estimates: Array, favorite: int, omega: float, deviation: float, count: float
-) -> bool:
+def rivaled(uppers: Array, estimates: Array, favorite: int, omega: float, deviation: float, count: float) -> bool:
     """Return whether the value of an action may exceed the favorite's once neglected actions are raised.
 
     A quick bound: all other actions are raised by as much as the one about which least is known (`theory.neglect`).

@@ -110,8 +110,13 @@ class SpectralView(AmbientView):
     def best(self) -> tuple[int, float]:
         """Return the favorite, the action that e_K prefers, or one that is preferred because it has been neglected."""
         index, upper = super().best()
-        if self._compared or not self.omega or (self._uppers is not None and not self._rivaled(index)):
+        if self._compared or not self.omega:
             return index, upper
+        if self._uppers is not None:
+            # All values are known, and mostly a quick bound shows that no neglected action can win.
+            deviation, count = self.belief.deviation, self.belief.evidence.weight
+            if not kernels.rivaled(self._uppers, self.estimates(), index, self.omega, deviation, count):
+                return index, upper
         return super().best() if self._compare(index) else (index, upper)
 
     def uppers(self) -> Array:
@@ -123,13 +128,6 @@ class SpectralView(AmbientView):
         if not self._compared and self._compare(int(uppers.argmax())):
             uppers = super().uppers()
         return uppers
-
-    def _rivaled(self, favorite: int) -> bool:
-        """Return whether a neglected action may be preferred to the favorite, by a quick bound; all values known."""
-        belief = self.belief
-        return kernels.rivaled(
-            self._uppers, self.estimates(), favorite, self.omega, belief.width * belief.noise, belief.evidence.weight
-        )
 
     def _compare(self, favorite: int) -> bool:
         """Raise the optimistic values of actions neglected for the favorite; return whether there may be any."""
@@ -143,8 +141,7 @@ class SpectralView(AmbientView):
             assert self._rough is not None
             lengths = self._rough.lengths
             length = math.sqrt(max(linalg.dot(*self._copies(favorite)), 0.0))
-        belief = self.belief
-        neglect = Neglect.of(length, belief.evidence.weight, belief.width * belief.noise)
+        neglect = Neglect.of(length, self.belief.evidence.weight, self.belief.deviation)
         if neglect.radius(float(lengths.max())) <= self.omega:
             return False
         self._neglect = neglect
