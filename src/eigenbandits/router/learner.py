@@ -277,8 +277,12 @@ class Learner:
         if not len(self.answers):
             return
         rows = self.basis.read(self.answers.vectors.astype(np.float64))
-        for row in rows[-SHOWN:]:
-            self.policy.observe(decision_set(row, self.count))
+        first, *others = (decision_set(row, self.count) for row in rows[-SHOWN:])
+        self.policy.observe(first)
+        # The first set the policy up, and the others need no more checks than those of `choose`.
+        center = self.policy.centering.center_of(first)
+        for actions in others:
+            self.policy.subspace.observe(actions, center)
         self.shown = min(len(rows), SHOWN)
         places, costs = np.array(self.answers.models, dtype=np.intp), np.array(self.answers.costs)
         self.policy.learn_many(blocks(rows, places, self.count), self.answers.rewards)

@@ -9,7 +9,8 @@ from eigenbandits.inputs import Array
 from eigenbandits.theory.marginal import neglect
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: most rounds make one, and freezing would triple its cost.
+@dataclass(slots=True, eq=False)
 class Neglect:
     """How many standard deviations actions deserve that have been neglected for the favorite of their decision set.
 

@@ -135,29 +135,25 @@ class SpectralView(AmbientView):
         if not self.omega:
             return False
         if self._uppers is not None:
-            lengths = self._lengths()
-            length = float(lengths[favorite])
+            widths = self._uppers - self.estimates()
+            length, longest = float(widths[favorite]) / self.omega, float(widths[widths.argmax()]) / self.omega
         else:
             assert self._rough is not None
-            lengths = self._rough.lengths
             length = math.sqrt(max(linalg.dot(*self._copies(favorite)), 0.0))
+            longest = float(self._rough.lengths.max())
         neglect = Neglect.of(length, self.belief.evidence.weight, self.belief.deviation)
-        if neglect.radius(float(lengths.max())) <= self.omega:
+        if neglect.radius(longest) <= self.omega:
             return False
         self._neglect = neglect
         self._known.clear()
         self._raise()
         return True
 
-    def _lengths(self) -> Array:
-        """Return ‖x‖_{Z⁻¹}, given optimistic values before any is raised."""
-        assert self._uppers is not None
-        return (self._uppers - self.estimates()) / self.omega
-
     def _raise(self) -> None:
-        """Raise the optimistic values, if all are known."""
+        """Raise the optimistic values, if all are known, from what they are without neglected actions."""
         if self._uppers is not None and self._neglect is not None:
-            self._uppers = self.estimates() + self.reach(self._lengths())
+            lengths = (self._uppers - self.estimates()) / self.omega
+            self._uppers = self.estimates() + self.reach(lengths)
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x if it is known, and the forecast that the decision carries until its reward arrives."""
