@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from eigenbandits import linalg
 from eigenbandits.component import Component
@@ -115,7 +115,7 @@ class ModelCosts(Component):
             gram = self.grams[place].copy()
             gram.flat[:: self.size + 1] += np.trace(gram) / count
             sums = np.column_stack([self.moments[place], self.grams[place, :, -1], self.roots[place]])
-            _, found, _ = lapack.dposv(gram, sums, lower=1)
+            found = np.linalg.solve(gram, sums)
             self.centers[:, [place, self.count + place]] = found[:, :2]
             self._judge(place)
             if (total := float(self.moments[place, -1])) > 0.0:
