@@ -36,11 +36,12 @@ def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) ->
 def rivaled(uppers: Array, estimates: Array, favorite: int, omega: float, deviation: float, count: float) -> bool:
     """Return whether the value of an action may exceed the favorite's once neglected actions are raised.
 
-    A quick bound: all other actions are raised by as much as the one about which least is known (`theory.neglect`).
+    A quick bound: all others are raised by as much as the one about which least is known (`theory.marginal.neglect`).
     """
     widths = uppers - estimates
     own, longest = float(widths[favorite]) / omega, float(widths[widths.argmax()]) / omega
-    ratio = longest * longest * (min(1.0 / (own * own), count) if own > 0.0 else count)
+    known = own * own
+    ratio = longest * longest * (1.0 / known if known * count > 1.0 else count)
     raised = deviation * math.sqrt(2.0 * math.log(max(ratio, 1.0)))
     if raised <= omega:
         return False

@@ -24,7 +24,7 @@ WAITING = 32
 
 
 class Directions(PCA):
-    """Leading directions alone: how far they may be off is not asked, so how many vectors are independent is not counted.
+    """The leading directions, without a bound on their error, for which independent vectors would have to be counted.
 
     Parameters
     ----------

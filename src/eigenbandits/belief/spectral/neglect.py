@@ -28,7 +28,9 @@ class Neglect:
     @classmethod
     def of(cls, favorite: float, count: float, deviation: float) -> Neglect:
         """Return it for a favorite with this ‖x₀‖_{Z⁻¹}, after rewards of this total weight."""
-        return cls(min(1.0 / favorite**2, count) if favorite > 0.0 else count, deviation)
+        known = favorite * favorite
+        # Without a division where the square is 0.
+        return cls(1.0 / known if known * count > 1.0 else count, deviation)
 
     def radius(self, length: float) -> float:
         """Return the radius for an action with this ‖x‖_{Z⁻¹}."""
