@@ -167,3 +167,10 @@ def decision_set(row: Array, count: int) -> Array:
     made = np.zeros((count, count, len(row)))
     made.reshape(count * count, -1)[:: count + 1] = row
     return made.reshape(count, -1)
+
+
+def decision_sets(rows: Array, count: int) -> Array:
+    """Return the same for many rows (n, w): (n, count, count · w)."""
+    made = np.zeros((len(rows), count * count, rows.shape[1]))
+    made[:, :: count + 1] = rows[:, None]
+    return made.reshape(len(rows), count, -1)
