@@ -71,6 +71,26 @@ def test_the_ambient_bounds_agree(native, seed, dim, count, scale):
     assert estimate + 1.7 * length == pytest.approx(uppers[index], rel=1e-9, abs=1e-9 * scale)
 
 
+@settings(max_examples=100)
+@given(SEEDS, st.integers(1, 8), st.floats(0.5, 2.5), st.sampled_from([0.0, 1e-3, 0.3, 1.0]))
+def test_without_a_rival_no_neglected_action_is_above_the_favorite(native, seed, count, omega, known):
+    rng = np.random.default_rng(seed)
+    estimates, lengths, weight = rng.standard_normal(count), rng.exponential(size=count), float(rng.integers(1, 1000))
+    # The first action is ahead, and known better than the others, or exactly.
+    lengths[0] *= known
+    estimates[0] += 2.0
+    uppers = estimates + omega * lengths
+    favorite = int(uppers.argmax())
+    standard = min(1.0 / lengths[favorite] ** 2, weight) if lengths[favorite] else weight
+    radii = 0.8 * np.sqrt(2.0 * np.log(np.maximum(standard * lengths**2, 1.0)))
+    raised = estimates + np.maximum(omega, radii) * lengths
+    bounds = np.delete(estimates + max(omega, radii.max()) * lengths, favorite)
+    for rivaled in (native["rivaled"], PLAIN["rivaled"]):
+        found = rivaled(uppers, estimates, favorite, omega, 0.8, weight)
+        assert found or raised.max() <= uppers[favorite] + 1e-9
+        assert not found or bounds.max() >= uppers[favorite] - 1e-9
+
+
 @settings(max_examples=60)
 @given(SEEDS, SIZES, st.booleans())
 def test_the_ambient_step_is_that_of_a_fresh_inverse(native, seed, dim, waits):

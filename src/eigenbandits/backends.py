@@ -10,7 +10,7 @@ import numpy as np
 from eigenbandits import belief, inputs, rules
 from eigenbandits.linalg import kernels
 from eigenbandits.policy import Policy
-from eigenbandits.subspace import Known
+from eigenbandits.subspace import Known, Spectrum
 
 VARIABLE = "EIGENBANDITS_BACKEND"
 BACKENDS = ("numpy", "numba")
@@ -66,9 +66,9 @@ def _rehearse() -> None:
     for center, writeable in (("none", True), ("none", False), ("set", True)):
         actions = np.eye(3, 4) + 0.5
         actions.setflags(write=writeable)
-        both = belief.Both(belief.Projected(0.1), belief.Ambient(0.1))
-        for chosen in (both, both.ambient):
-            policy = Policy(Known(np.eye(4, 2), 0.1), chosen, rules.Optimism(), center)
+        both, known = belief.Both(belief.Projected(0.1), belief.Ambient(0.1)), Known(np.eye(4, 2), 0.1)
+        for where, what in ((known, both), (known, both.ambient), (Spectrum(), belief.Spectral())):
+            policy = Policy(where, what, rules.Optimism(), center)
             policy.learn(policy.choose(actions), 0.5)
             policy.choose_many([actions, actions])
             policy.learn(policy.choose(actions), 0.5)

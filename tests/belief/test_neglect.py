@@ -68,3 +68,14 @@ def test_an_action_that_is_known_exactly_does_not_make_others_endlessly_attracti
         choices.append(decision.index)
         policy.learn(decision, (0.0, -1.0, -1.0)[decision.index] + 0.5 * rng.standard_normal())
     assert np.mean(np.array(choices) == 0) > 0.95
+
+
+def test_a_favorite_so_short_that_its_square_is_zero_is_known_from_all_rewards():
+    policy, rng = eb.EigenUCB(center="none", seed=0), np.random.default_rng(0)
+    for _ in range(30):
+        actions = np.array([[1e-200, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        decision = policy.choose(actions)
+        policy.learn(decision, (0.0, -1.0, -1.0)[decision.index] + 0.1 * rng.standard_normal())
+    assert decision.index == 0
+    belief: Any = policy.belief
+    assert belief.view(actions).uppers() == pytest.approx(spectral_uppers(belief, actions))

@@ -19,6 +19,7 @@ class Kernels:
         # Listed so that a function comes before the functions that it calls.
         self.ambient_best = steps.ambient_best
         self.ambient_bounds = steps.ambient_bounds
+        self.rivaled = steps.rivaled
         self.ambient_bound = steps.ambient_bound
         self.ambient_step = steps.ambient_step
         self.read = steps.read

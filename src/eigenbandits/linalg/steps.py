@@ -33,6 +33,24 @@ def ambient_best(actions: Array, inverse: Array, center: Array, omega: float) ->
     return index, uppers, estimates, products[index] if products.size else inverse @ actions[index]
 
 
+def rivaled(uppers: Array, estimates: Array, favorite: int, omega: float, deviation: float, count: float) -> bool:
+    """Return whether the value of an action may exceed the favorite's once neglected actions are raised.
+
+    A quick bound: all others are raised by as much as the one about which least is known (`theory.marginal.neglect`).
+    """
+    widths = uppers - estimates
+    own, longest = float(widths[favorite]) / omega, float(widths[widths.argmax()]) / omega
+    known = own * own
+    ratio = longest * longest * (1.0 / known if known * count > 1.0 else count)
+    raised = deviation * math.sqrt(2.0 * math.log(max(ratio, 1.0)))
+    if raised <= omega:
+        return False
+    widths *= raised / omega
+    widths += estimates
+    widths[favorite] = -math.inf
+    return bool(widths[widths.argmax()] > uppers[favorite])
+
+
 def ambient_bound(action: Array, solved: Array, center: Array) -> tuple[float, float]:
     """Return xᵀθ̂ and ‖x‖_{Z⁻¹} for one action x, given Z⁻¹x."""
     return dot(action, center), math.sqrt(max(dot(action, solved), 0.0))

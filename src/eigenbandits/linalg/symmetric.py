@@ -14,9 +14,9 @@ from eigenbandits.inputs import Array
 from eigenbandits.linalg.compression import Compression, SingleSquares, ThinSquares
 from eigenbandits.linalg.primitives import NOTHING, add_diagonal, add_outer
 
-# Rows of a matrix mirrored at a time, and a mask of the lower half of a block of this size.
+# Rows of a matrix mirrored at a time, and a mask of the upper half of a block of this size.
 MIRRORED = 128
-_LOWER = np.tri(MIRRORED, dtype=bool)
+_UPPER = np.asfortranarray(~np.tri(MIRRORED, dtype=bool))
 # Dimensions from which a matrix does not fit in the cache (half a megabyte), so that reading less of it helps.
 LARGE = 256
 # Number of waiting rows for such a matrix.
@@ -305,7 +305,7 @@ def mirror(matrix: NDArray[np.floating[Any]]) -> None:
     for start in range(0, len(matrix), MIRRORED):
         stop = start + MIRRORED
         square = matrix[start:stop, start:stop]
-        square[...] = np.where(_LOWER[: len(square), : len(square)], square, square.T)
+        np.copyto(square, square.T, where=_UPPER[: len(square), : len(square)])
         matrix[start:stop, stop:] = matrix[stop:, start:stop].T
 
 

@@ -23,6 +23,27 @@ FIRST, INTERVAL = 32, 4096
 WAITING = 32
 
 
+class Directions(PCA):
+    """The leading directions, without a bound on their error, for which independent vectors would have to be counted.
+
+    Parameters
+    ----------
+    rank
+        The number of directions.
+    """
+
+    def __init__(self, rank: int) -> None:
+        super().__init__(rank, projection_error=0.0)
+
+    def _count(self, vectors: Array) -> None:
+        """Do nothing."""
+
+    def _end_batch(self) -> None:
+        """Add the vectors that wait."""
+        if self.moment.fill:
+            self.moment.flush()
+
+
 class Basis(Component):
     """Reads a prompt's vector (d,) as its coordinates in the leading directions and a 1.
 
@@ -49,7 +70,7 @@ class Basis(Component):
 
     def __init__(self, rank: int = 24) -> None:
         self.rank = inputs.whole(rank, "rank")
-        self.subspace = PCA(rank=1)
+        self.subspace = Directions(1)
         self.dim = 0
         self.seen = 0
         self.next = FIRST
@@ -78,7 +99,7 @@ class Basis(Component):
     def start(self, dim: int) -> None:
         """Fix the dimension of the prompts."""
         self.dim = dim
-        self.subspace = PCA(rank=min(self.rank, dim))
+        self.subspace = Directions(min(self.rank, dim))
         self.subspace.start(dim, 0.0, True)
         self.reading, self.origin = np.zeros((dim, 1), order="F"), np.ones(1)
         self.waiting = np.zeros((WAITING, dim))
@@ -128,7 +149,7 @@ class Basis(Component):
 
     def restore(self, state: dict[str, object]) -> None:
         """Restore a saved state."""
-        self.subspace = PCA(rank=max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
+        self.subspace = Directions(max(min(self.rank, int(state["dim"])), 1))  # type: ignore[call-overload]
         super().restore(state)
         # In the layout that `refresh` gives it, on which the rounding of products depends.
         self.reading = np.asfortranarray(self.reading)
@@ -146,3 +167,10 @@ def decision_set(row: Array, count: int) -> Array:
     made = np.zeros((count, count, len(row)))
     made.reshape(count * count, -1)[:: count + 1] = row
     return made.reshape(count, -1)
+
+
+def decision_sets(rows: Array, count: int) -> Array:
+    """Return the same for many rows (n, w): (n, count, count · w)."""
+    made = np.zeros((len(rows), count * count, rows.shape[1]))
+    made[:, :: count + 1] = rows[:, None]
+    return made.reshape(len(rows), count, -1)

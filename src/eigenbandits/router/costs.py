@@ -113,9 +113,8 @@ class ModelCosts(Component):
         if more and count >= self.due[place]:
             self.due[place] = count + min(max(1, int(GROWTH * count)), MOST)
             gram = self.grams[place].copy()
-            gram.flat[:: self.size + 1] += np.trace(gram) / count
-            sums = np.column_stack([self.moments[place], self.grams[place, :, -1], self.roots[place]])
-            found = np.linalg.solve(gram, sums)
+            linalg.add_diagonal(gram, float(gram.trace()) / count)
+            found = np.linalg.solve(gram, np.array([self.moments[place], self.grams[place, -1], self.roots[place]]).T)
             self.centers[:, [place, self.count + place]] = found[:, :2]
             self._judge(place)
             if (total := float(self.moments[place, -1])) > 0.0:

@@ -13,7 +13,7 @@ from eigenbandits.belief import Finding, Spectral
 from eigenbandits.files import Arrays, decode, encode
 from eigenbandits.policy import files
 from eigenbandits.router.answers import Answers
-from eigenbandits.router.basis import Basis, blocks, decision_set
+from eigenbandits.router.basis import Basis, blocks, decision_set, decision_sets
 from eigenbandits.router.changes import WARM_UP, ChangeDetector
 from eigenbandits.router.costs import ModelCosts
 from eigenbandits.router.former import Former
@@ -277,8 +277,12 @@ class Learner:
         if not len(self.answers):
             return
         rows = self.basis.read(self.answers.vectors.astype(np.float64))
-        for row in rows[-SHOWN:]:
-            self.policy.observe(decision_set(row, self.count))
+        first, *others = decision_sets(rows[-SHOWN:], self.count)
+        self.policy.observe(first)
+        # The first set the policy up, and the others need no more checks than those of `choose`.
+        center = self.policy.centering.center_of(first)
+        for actions in others:
+            self.policy.subspace.observe(actions, center)
         self.shown = min(len(rows), SHOWN)
         places, costs = np.array(self.answers.models, dtype=np.intp), np.array(self.answers.costs)
         self.policy.learn_many(blocks(rows, places, self.count), self.answers.rewards)

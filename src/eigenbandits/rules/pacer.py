@@ -139,9 +139,9 @@ class Pacer(Component):
             each = [
                 min(top, limit) if top * ratio <= limit else math.inf for top, ratio in zip(each, ratios, strict=True)
             ]
-            offered = np.isfinite(each)
-            dearest = max(cost for cost in each if cost < math.inf)
-            charges = self.price(values[offered], costs[offered]) * least
+            offered = [place for place, cost in enumerate(each) if cost < math.inf]
+            dearest = max(each[place] for place in offered)
+            charges = self.price(values.take(offered), costs.take(offered)) * least
         else:
             charges = self.price(values, costs) * least
         affordable = self.affordable

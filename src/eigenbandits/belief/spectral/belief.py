@@ -146,10 +146,11 @@ class Spectral(Ambient):
     def learn(self, action: Array, reward: float, forecast: Array | None = None) -> None:
         """Add one reward."""
         self._check(forecast)
-        action, forecast = scored(action, forecast)
-        if self.score and not self.repeats.count(action[:-1], reward, self.noise**2):
-            self._fade_all()
-            return
+        if self.score:
+            action, forecast = scored(action, forecast)
+            if not self.repeats.count(action[:-1], reward, self.noise**2):
+                self._fade_all()
+                return
         if forecast is None:
             forecast = forecasts_alone(action[None], self.members)[0]
         value = self.censoring.uncensored(reward, float(forecast[0]))
@@ -165,12 +166,13 @@ class Spectral(Ambient):
         if self.censoring.note(reward):
             # Equal rewards have no scale, so the noise was a guess until now.
             self.due = 0
-        self._fade_all()
+        if self.memory is not None:
+            self._fade_all()
 
     def _fade_all(self, count: int = 1) -> None:
         """Let earlier rewards fade, after `count` more, if there is a memory."""
         weight = self.evidence.weight
-        if self.memory is not None and self._fade(count):
+        if self._fade(count):
             self.repeats.fade(self.evidence.weight / weight)
             self.prior.fade(self.evidence.weight / weight, self.origin or 0.0)
             self.due = 0
@@ -416,13 +418,18 @@ class Spectral(Ambient):
         half, _, _ = linalg.inverse(covariance, rounding, self.center)
         return half
 
-    def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
-        """Return the radius for two actions: `width` standard deviations of the noise."""
+    @property
+    def deviation(self) -> float:
+        """The unit of optimism: `width` standard deviations of the noise."""
         return self.width * self.noise
+
+    def omega(self, radius: str | float | None = None, offered: float = 0.0) -> float:
+        """Return the radius for two actions."""
+        return self.deviation
 
     def omega_of(self, count: int) -> float:
         """Return the radius for a decision set of K actions."""
-        return self.width * self.noise * max(1.0, expected_maximum(count))
+        return self.deviation * max(1.0, expected_maximum(count))
 
     def refuted(self, lifted: Array) -> Rows | None:
         """Return the actions of a set that their own rewards have shown to be worse than the average."""

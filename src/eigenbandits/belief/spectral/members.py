@@ -38,7 +38,10 @@ def rows_covariance(members: Sequence[Member], shares: Sequence[float], inside: 
     for place, (member, share) in enumerate(zip(members, shares, strict=True)):
         own = member.ratio * member.prior.roots**2
         scaled = math.sqrt(share * member.variance) * own
-        pulled[place * count : (place + 1) * count] = lapack.dtrtrs(member.lower, inside * scaled, lower=1)[0]
+        block = pulled[place * count : (place + 1) * count]
+        np.multiply(inside, scaled, out=block)
+        # In place: transposed, the block has the Fortran order that BLAS expects.
+        blas.dtrsm(1.0, member.lower, block.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         variances += share * member.variance * own
     covariance = -(pulled.T @ pulled)
     linalg.add_diagonal(covariance, variances)

@@ -11,9 +11,10 @@ import numpy as np
 from eigenbandits import linalg
 from eigenbandits.belief.ambient_view import AmbientView
 from eigenbandits.belief.base import Finding, Models, Rows, View
+from eigenbandits.belief.spectral.neglect import Neglect
 from eigenbandits.belief.spectral.prior import FORECAST
 from eigenbandits.inputs import Array
-from eigenbandits.theory.marginal import neglect
+from eigenbandits.linalg import kernels
 
 if TYPE_CHECKING:
     from eigenbandits.belief.spectral.belief import Spectral
@@ -79,12 +80,9 @@ class SpectralView(AmbientView):
     belief: Spectral
 
     _values: Array | None = None
-    # Whether neglected actions have been compared with the favorite; and what turns xᵀZ⁻¹x into a ratio to it, if any
-    # of them is raised.
+    # Whether neglected actions have been compared with the favorite; and how they are raised, if any of them is.
     _compared = False
-    _standard: float | None = None
-    # The same ratio before it is known whether any is, and the largest factor by which one is raised.
-    _ratio = _most = 0.0
+    _neglect: Neglect | None = None
 
     @property
     def allowance(self) -> float:  # type: ignore[override]
@@ -100,14 +98,11 @@ class SpectralView(AmbientView):
     def reach(self, lengths: Array) -> Array:
         """Return how far the optimistic value is above the estimate: further if the action has been neglected."""
         found = self.omega * lengths
-        if self._standard is None:
-            return found
-        scale = self.belief.width * self.belief.noise
-        return np.asarray(np.maximum(found, scale * neglect(self._standard * lengths**2) * lengths))
+        return found if self._neglect is None else np.maximum(found, self._neglect.widths(lengths))
 
     def radius_of(self, index: int) -> float:
         """Return the radius with which one action's optimistic value was computed."""
-        if self._standard is None:
+        if self._neglect is None:
             return self.omega
         length = np.sqrt(np.maximum(linalg.dot(*self._copies(index)), 0.0))
         return float(self.reach(np.array([length]))[0] / length) if length else self.omega
@@ -115,8 +110,13 @@ class SpectralView(AmbientView):
     def best(self) -> tuple[int, float]:
         """Return the favorite, the action that e_K prefers, or one that is preferred because it has been neglected."""
         index, upper = super().best()
-        if self._compared or (self._uppers is not None and not self._rivaled(index)):
+        if self._compared or not self.omega:
             return index, upper
+        if self._uppers is not None:
+            # All values are known, and mostly a quick bound shows that no neglected action can win.
+            deviation, count = self.belief.deviation, self.belief.evidence.weight
+            if not kernels.rivaled(self._uppers, self.estimates(), index, self.omega, deviation, count):
+                return index, upper
         return super().best() if self._compare(index) else (index, upper)
 
     def uppers(self) -> Array:
@@ -129,61 +129,31 @@ class SpectralView(AmbientView):
             uppers = super().uppers()
         return uppers
 
-    def _rivaled(self, favorite: int) -> bool:
-        """Return whether a neglected action may be preferred to the favorite, by a quick bound; all values known."""
-        assert self._uppers is not None
-        estimates, omega = self.estimates(), self.omega
-        widths = self._uppers - estimates
-        if not omega or not self._deviations(widths[favorite] / omega, np.maximum.reduce(widths) / omega):
-            return False
-        values = widths
-        values *= self._most
-        values += estimates
-        values[favorite] = -math.inf
-        return bool(np.maximum.reduce(values) > self._uppers[favorite])
-
-    def _deviations(self, favorite: float, longest: float) -> bool:
-        """Note what makes a ratio to the favorite of the square of a length; return whether any action is raised.
-
-        Neglected means that less is known about an action. The rewards that are known about the favorite count as at
-        most all of them. `_most` is the factor by which the longest action is raised.
-        """
-        belief, count = self.belief, self.belief.evidence.weight
-        self._ratio = min(1.0 / favorite**2, count) if favorite > 0.0 else count
-        ratio = self._ratio * longest**2
-        # No action is raised up to the ratio where √(2 log r) = e_K.
-        raised = math.sqrt(2.0 * math.log(ratio)) if ratio > 1.0 else 0.0
-        self._most = raised * belief.width * belief.noise / self.omega
-        return self._most > 1.0
-
     def _compare(self, favorite: int) -> bool:
         """Raise the optimistic values of actions neglected for the favorite; return whether there may be any."""
         self._compared = True
         if not self.omega:
             return False
         if self._uppers is not None:
-            lengths = self._lengths()
-            length = float(lengths[favorite])
+            widths = self._uppers - self.estimates()
+            length, longest = float(widths[favorite]) / self.omega, float(widths[widths.argmax()]) / self.omega
         else:
             assert self._rough is not None
-            lengths = self._rough.lengths
             length = math.sqrt(max(linalg.dot(*self._copies(favorite)), 0.0))
-        if not self._deviations(length, float(lengths.max())):
+            longest = float(self._rough.lengths.max())
+        neglect = Neglect.of(length, self.belief.evidence.weight, self.belief.deviation)
+        if neglect.radius(longest) <= self.omega:
             return False
-        self._standard = self._ratio
+        self._neglect = neglect
         self._known.clear()
         self._raise()
         return True
 
-    def _lengths(self) -> Array:
-        """Return ‖x‖_{Z⁻¹}, given optimistic values before any is raised."""
-        assert self._uppers is not None
-        return (self._uppers - self.estimates()) / self.omega
-
     def _raise(self) -> None:
-        """Raise the optimistic values, if all are known."""
-        if self._uppers is not None and self._standard is not None:
-            self._uppers = self.estimates() + self.reach(self._lengths())
+        """Raise the optimistic values, if all are known, from what they are without neglected actions."""
+        if self._uppers is not None and self._neglect is not None:
+            lengths = (self._uppers - self.estimates()) / self.omega
+            self._uppers = self.estimates() + self.reach(lengths)
 
     def finding(self, index: int) -> Finding:
         """Return Z⁻¹x if it is known, and the forecast that the decision carries until its reward arrives."""
