@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-# What `eigenbandits --help` lists. The module of a command has a function `command`, or `commands` of its own.
+# What `eigenbandits --help` lists.
 SECTIONS = {
     "First steps": {
         "demo": "See EigenUCB at work, on images and on the paper's model.",
@@ -43,6 +43,12 @@ SECTIONS = {
         "estimates": "Estimates of the rank and of the projection error.",
         "calibrate": "What other values of the library's constants lead to.",
     },
+}
+# Modules with a function for each of several commands. Any other command has a module of its own, with a function
+# `command`, or with `commands` of its own.
+SHARED = {
+    "serve": ("serve", "decide-server", "learner"),
+    "studies": tuple(name for name in SECTIONS["Studies that the documentation reports"] if name != "offpolicy"),
 }
 
 

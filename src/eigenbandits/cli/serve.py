@@ -1,4 +1,4 @@
-"""`eigenbandits serve`: run the decision service."""
+"""`eigenbandits serve`: run the decision service, or one role of a service with deciders, for many machines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_settings(made: Callable[..., None]) -> Callable[..., None]:
 
 
 @with_settings
-def command(
+def serve(
     config: options.Config = None,
     check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
     verify: Annotated[
@@ -84,8 +84,23 @@ def command(
         run(Server(settings))
 
 
-def run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
-    """Run one role of a service with deciders and a learner."""
+@with_settings
+def decide_server(config: options.Config = None, **given: Any) -> None:
+    """Run a decider: it answers requests by the beliefs that the learner of the same database publishes."""
+    from eigenbandits.serve.deciders.decider import Decider
+
+    _run_role(Decider, config, given)
+
+
+@with_settings
+def learner(config: options.Config = None, **given: Any) -> None:
+    """Run the learner: it follows what all deciders of a database log, and publishes beliefs."""
+    from eigenbandits.serve.learner.learner import Learner
+
+    _run_role(Learner, config, given)
+
+
+def _run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
     from eigenbandits.serve import Server, logs
 
     with options.refusals():
