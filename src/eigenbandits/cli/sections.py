@@ -47,7 +47,8 @@ SECTIONS = {
 # Modules with a function for each of several commands. Any other command has a module of its own, with a function
 # `command`, or with `commands` of its own.
 SHARED = {
-    "serve": ("serve", "decide-server", "learner"),
+    "experiments": ("demo", "run", "report", "compare"),
+    "services": ("serve", "decide-server", "learner", "import-log", "mcp"),
     "studies": tuple(name for name in SECTIONS["Studies that the documentation reports"] if name != "offpolicy"),
 }
 

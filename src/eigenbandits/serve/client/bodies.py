@@ -67,9 +67,7 @@ def cost_field(cost: float | None) -> Body:
 
 def import_body(given: Mapping[str, Any]) -> Body:
     """Return the entry of an imported decision."""
-    logged = {
-        name: given[name] for name in ("index", "item", "reward", "propensity", "cost") if given.get(name) is not None
-    }
+    logged = {name: given[name] for name in _LOGGED if given.get(name) is not None}
     if "request" not in given:
         raise ValueError("a decision has no request id; expected one, so that the decision counts once.")
     offer = {name: value for name, value in given.items() if name not in logged and name != "actions"}

@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike
 
 from eigenbandits.files import open_whole
 from eigenbandits.policy import Policy, files
-from eigenbandits.serve.client.bodies import (
-    import_body,
-    policy_path,
-)
+from eigenbandits.serve.client.bodies import import_body, policy_path
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask
 from eigenbandits.serve.client.vectors import as_float32, in_base64, in_text

@@ -18,7 +18,7 @@ from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, RewardCommand, Task, resolve
 from eigenbandits.serve.writer.decision_rows import decision_row
-from eigenbandits.serve.writer.outcomes import different_request
+from eigenbandits.serve.writer.outcomes import different_request, wrong_dim
 
 
 class DeciderBatch(Batch):
@@ -170,9 +170,3 @@ def wrong_scores(scored: bool) -> Refusal:
     """Return the refusal for a request with scores if others have none, or the reverse."""
     verb = "has" if scored else "has no"
     return invalid(f"This policy {verb} scores since its first decision; expected the same here.", "scores")
-
-
-def wrong_dim(width: int, expected: int) -> Refusal:
-    """Return the refusal for vectors whose length differs from the first ones'."""
-    message = f"The actions have vectors of length {width}; expected vectors of length {expected}."
-    return invalid(message, "actions", "wrong_dimension")

@@ -134,19 +134,13 @@ class Journal:
 
     def heads_of(self, policy: int, numbers: Sequence[int], size: int) -> dict[int, bytes]:
         """Return the first bytes of these decisions' contents, by number."""
-        heads: dict[int, bytes] = {}
-        for part, marks in in_lists(numbers):
-            sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number IN ({marks})"
-            heads |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
-        return heads
+        sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number"
+        return {number: bytes(head) for number, head in self._found_in(sql, policy, numbers)}
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """Return the epoch and arm of these decisions, by number."""
-        origins: dict[int, tuple[int | None, int | None]] = {}
-        for part, marks in in_lists(numbers):
-            sql = f"SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number IN ({marks})"
-            origins |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
-        return origins
+        sql = "SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number"
+        return {number: (epoch, arm) for number, epoch, arm in self._found_in(sql, policy, numbers)}
 
     def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
         """Return the decisions made for these request ids, by request id."""
@@ -235,11 +229,8 @@ class Journal:
 
     def item_names(self, catalogue: str, slots: Sequence[int]) -> dict[int, str]:
         """Return the ids of the items in these slots of a catalogue, given by its name."""
-        names: dict[int, str] = {}
-        for part, marks in in_lists(slots):
-            sql = "SELECT i.slot, i.item FROM items i JOIN catalogues c ON c.id = i.catalogue "
-            names |= dict(self.connection.execute(f"{sql}WHERE c.name = ? AND i.slot IN ({marks})", (catalogue, *part)))
-        return names
+        sql = "SELECT i.slot, i.item FROM items i JOIN catalogues c ON c.id = i.catalogue WHERE c.name = ? AND i.slot"
+        return dict(self._found_in(sql, catalogue, slots))
 
     def drop_unfinished_items(self) -> None:
         """Undo interrupted uploads, whose changes belong to a version that their catalogue never reached."""
@@ -280,14 +271,13 @@ class Journal:
         return [table.read(row) for row in self.connection.execute(f"{table.select} {sql}", values)]
 
     def _rows_in(self, table: Table[R], policy: int, column: str, keys: Sequence[Any]) -> list[R]:
-        rows: list[R] = []
-        for part, marks in in_lists(keys):
-            rows += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
+        sql = f"{table.select} WHERE policy = ? AND {column}"
+        return [table.read(row) for row in self._found_in(sql, policy, keys)]
+
+    def _found_in(self, sql: str, owner: int | str, keys: Sequence[Any]) -> list[Row]:
+        """Return the rows of a statement that takes an owner and then `IN`, for which there is a limit, and keys."""
+        rows: list[Row] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            part = keys[start : start + _AT_ONCE]
+            rows += self.connection.execute(f"{sql} IN ({', '.join('?' * len(part))})", (owner, *part))
         return rows
-
-
-def in_lists(values: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
-    """Yield the values in chunks for one IN list each, with the placeholders."""
-    for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
-        yield part, ", ".join("?" * len(part))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.storage import lanes, schema
 from eigenbandits.serve.storage.base import Database
-from eigenbandits.serve.storage.journal import Journal, in_lists
+from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.lanes import BeliefRow, CursorRow, LaneRow, TailRow
 from eigenbandits.serve.storage.table import Row
 
@@ -128,11 +128,8 @@ class LaneJournal(Journal):
 
     def numbers_for(self, policy: int, requests: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the decisions made for these request ids."""
-        numbers: dict[str, int] = {}
-        for part, marks in in_lists(requests):
-            sql = f"SELECT request, number FROM decisions WHERE policy = ? AND request IN ({marks})"
-            numbers |= dict(self.connection.execute(sql, (policy, *part)))
-        return numbers
+        sql = "SELECT request, number FROM decisions WHERE policy = ? AND request"
+        return dict(self._found_in(sql, policy, requests))
 
     # What the learner reads
 

@@ -26,7 +26,14 @@ from eigenbandits.serve.writer.commands import (
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, encode_payments, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
-from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
+from eigenbandits.serve.writer.outcomes import (
+    different_request,
+    different_reward,
+    outcome,
+    repeats,
+    unknown_decision,
+    wrong_dim,
+)
 
 T = TypeVar("T")
 # The number of values in decision sets that are chosen from at once: large enough to be fast, small enough for memory.
@@ -181,8 +188,7 @@ class Batch(BatchRows):
             widths = [one.actions(None).shape[1] for one in command.sets]
             expected = widths[0] if dim is None else dim
             if any(width != expected for width in widths):
-                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {expected}."
-                self.results.append((command, invalid(message, "actions", "wrong_dimension")))
+                self.results.append((command, wrong_dim(widths[-1], expected)))
             else:
                 dim = expected
                 fitting.append(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eigenbandits.serve.errors import Refusal, unknown
+from eigenbandits.serve.errors import Refusal, invalid, unknown
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.writer.commands import SentReward
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember, Names
@@ -32,6 +32,12 @@ def repeats_decision(decision_set: DecisionSet, logged: int | None, known: schem
         return False
     before, _ = decode_decision(known.content)
     return not isinstance(before, ListMember) and decision_set.repeats(before, known.index, names)
+
+
+def wrong_dim(width: int, expected: int) -> Refusal:
+    """Return the refusal for vectors whose length differs from the first ones'."""
+    message = f"The actions have vectors of length {width}; expected vectors of length {expected}."
+    return invalid(message, "actions", "wrong_dimension")
 
 
 def different_request() -> Refusal:
