@@ -42,7 +42,7 @@ def fetch(
 def status(data: options.Data = None) -> None:
     """Show which datasets are available, where, and whether they are complete."""
     from eigenbandits.lab.studies.problems.catalogue import state
-    from eigenbandits.papers.lale2019.datasets.status import states
+    from eigenbandits.papers.lale2019.datasets.sources import states
 
     with options.failures(ValueError, OSError):
         for line in (*states(data), state(data)):

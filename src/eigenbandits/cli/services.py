@@ -55,7 +55,7 @@ def serve(
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
     from eigenbandits.serve.errors import StorageError
-    from eigenbandits.serve.first_key import VARIABLE, add_first_key, first_key
+    from eigenbandits.serve.keys import VARIABLE, add_first_key, first_key
     from eigenbandits.serve.storage import database_of
     from eigenbandits.serve.writer.verify import differences
 

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.router import files
-from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
 from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
 from eigenbandits.router.models import Model, Price, as_price
+from eigenbandits.router.prompts import Encoder, MiniLM
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")

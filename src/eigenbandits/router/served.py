@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.router.basis import Basis, decision_set
-from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.learner import WIDTH
 from eigenbandits.router.models import Model
+from eigenbandits.router.prompts import Encoder, MiniLM
 from eigenbandits.router.router import Route
 from eigenbandits.serve.client import Client
 

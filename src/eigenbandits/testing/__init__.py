@@ -11,7 +11,6 @@ from eigenbandits.testing import (  # noqa: F401
     one_way,
     repeatable,
     shapes,
-    sizes,
 )
 from eigenbandits.testing.check import BrokenPromisesError, Check, check_policy, checks
 

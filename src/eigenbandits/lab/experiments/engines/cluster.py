@@ -12,9 +12,16 @@ from uuid import uuid4
 
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.cells import PlannedCell
-from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, attempt, collect
-from eigenbandits.lab.experiments.engines.interrupts import put_off
-from eigenbandits.lab.experiments.engines.threads import one_thread
+from eigenbandits.lab.experiments.engines.base import (
+    ATTEMPTS,
+    Engine,
+    Listener,
+    Outcome,
+    attempt,
+    collect,
+    one_thread,
+    put_off,
+)
 
 _CONNECT_SECONDS = 10
 # After this many checks a cell that is done but whose outcome has not arrived is run again.

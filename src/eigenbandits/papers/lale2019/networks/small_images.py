@@ -18,9 +18,8 @@ from eigenbandits.papers.lale2019.datasets.cifar import cifar10
 from eigenbandits.papers.lale2019.datasets.idx import mnist
 from eigenbandits.papers.lale2019.datasets.images import LabeledImages
 from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet
-from eigenbandits.papers.lale2019.networks.cnn import CNN
+from eigenbandits.papers.lale2019.networks.cnn import CNN, Segments
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
-from eigenbandits.papers.lale2019.networks.segments import Segments
 from eigenbandits.papers.lale2019.networks.trainer import Trained, Trainer, as_inputs
 from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan, device, evaluate, scaled, train
 from eigenbandits.papers.lale2019.networks.weights import fingerprint, load_weights, read_weights

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.features import Product
 from eigenbandits.inputs import Array
-from eigenbandits.papers.lale2019.features.file import Features
-from eigenbandits.papers.lale2019.features.layers import Dense, Layer
+from eigenbandits.papers.lale2019.features.file import Dense, Features, Layer
 
 # Images whose segments make up the second moment.
 _MOMENT_IMAGES = 2000

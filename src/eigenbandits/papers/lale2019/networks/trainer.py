@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from eigenbandits.papers.lale2019.features.layers import Dense
-from eigenbandits.papers.lale2019.networks.segments import Segments
+from eigenbandits.papers.lale2019.features.file import Dense
+from eigenbandits.papers.lale2019.networks.cnn import Segments
 from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan
 
 
