@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.router.basis import Basis, decision_set
-from eigenbandits.router.learner import WIDTH
+from eigenbandits.router.model_policy import WIDTH
 from eigenbandits.router.models import Model
 from eigenbandits.router.prompts import Encoder, MiniLM
 from eigenbandits.router.router import Route

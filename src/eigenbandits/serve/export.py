@@ -151,7 +151,7 @@ def _compact_groups(
                 continue
             items = None if offered.slots is None else [catalogue.names[slot] for slot in offered.slots.tolist()]
             set_ = (offered.query, items, offered.version or None)
-            rows.append((*set_, row.index, reward, _likely(row), *_more(row, end), row.arm))
+            rows.append((*set_, row.index, reward, _likely(row), *_more(row, end), row.chooser))
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
         batches.append(pa.record_batch(columns, schema=schema))
         if len(batches) * _PAGE >= _GROUP:

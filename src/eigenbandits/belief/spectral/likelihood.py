@@ -1,4 +1,4 @@
-"""The evidence and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
+"""The marginal likelihood and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
 
 from __future__ import annotations
 

@@ -85,13 +85,13 @@ class DeciderBatch(Batch):
             scored = decision_set.options.scores is not None
             number = self._lane.next()
             try:
-                decision, arm = hosted.propose(decision_set, actions, number)
+                decision, chooser = hosted.propose(decision_set, actions, number)
             except ValueError as error:
                 raise PolicyError([command], invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError([command], internal()) from error
             arguments = (decision_set, decision, number, request, self.now, self.epoch)
-            rows.append(decision_row(hosted.id, hosted.catalogue, *arguments, arm=arm, belief=hosted.version))
+            rows.append(decision_row(hosted.id, hosted.catalogue, *arguments, chooser=chooser, belief=hosted.version))
         if hosted.dim is None and dim is not None:
             self._dims[hosted.id] = dim
         if hosted.scored is None and scored is not None:

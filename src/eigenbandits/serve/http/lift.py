@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eigenbandits.serve.storage.schema import ArmRow
+from eigenbandits.serve.storage.schema import ChooserRow
 
 LEVEL = 0.95
 # The number of rewards at which an interval is nearly as short as possible; at other numbers it is little longer.
@@ -38,22 +38,22 @@ def half_width(count: int, variance: float, level: float) -> float:
     return math.sqrt(variance * 2.0 * grown / (count * count * rho2) * math.log(math.sqrt(grown) / alpha))
 
 
-def compared(policy: ArmRow, baseline: ArmRow, level: float = LEVEL) -> dict[str, Any]:
-    """Return the means of both arms, their difference and an interval for it; None if there are too few rewards."""
-    arms = {"policy": policy, "baseline": baseline}
-    means = {name: arm.total / arm.count if arm.count else None for name, arm in arms.items()}
-    comparison: dict[str, Any] = {name: {"count": arm.count, "mean": means[name]} for name, arm in arms.items()}
+def compared(policy: ChooserRow, baseline: ChooserRow, level: float = LEVEL) -> dict[str, Any]:
+    """Return the means of both, their difference and an interval for it; None if there are too few rewards."""
+    sides = {"policy": policy, "baseline": baseline}
+    means = {name: side.total / side.count if side.count else None for name, side in sides.items()}
+    comparison: dict[str, Any] = {name: {"count": side.count, "mean": means[name]} for name, side in sides.items()}
     comparison |= {"lift": None, "low": None, "high": None, "level": level}
     if means["policy"] is None or means["baseline"] is None:
         return comparison
     comparison["lift"] = means["policy"] - means["baseline"]
     if min(policy.count, baseline.count) < 2:
         return comparison
-    # Each arm gets half of the error probability.
+    # Each side gets half of the error probability.
     widths = 0.0
-    for name, arm in arms.items():
+    for name, side in sides.items():
         mean = means[name]
         assert mean is not None
-        variance = max(0.0, (arm.squares - arm.count * mean * mean) / (arm.count - 1))
-        widths += half_width(arm.count, variance, 0.5 * (1.0 + level))
+        variance = max(0.0, (side.squares - side.count * mean * mean) / (side.count - 1))
+        widths += half_width(side.count, variance, 0.5 * (1.0 + level))
     return comparison | {"low": comparison["lift"] - widths, "high": comparison["lift"] + widths}

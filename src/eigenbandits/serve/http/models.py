@@ -195,8 +195,8 @@ class Diagnostics(BaseModel):
     diagnostics: dict[str, Any]
 
 
-class ArmInfo(BaseModel):
-    """The rewards of an arm."""
+class ChooserInfo(BaseModel):
+    """The rewards of the decisions of the policy or of its baseline."""
 
     count: int
     mean: float | None
@@ -205,8 +205,8 @@ class ArmInfo(BaseModel):
 class Lift(BaseModel):
     """How much more the policy earns than the baseline of its holdout, with an interval that is valid at all times."""
 
-    policy: ArmInfo
-    baseline: ArmInfo
+    policy: ChooserInfo
+    baseline: ChooserInfo
     lift: float | None
     low: float | None
     high: float | None

@@ -138,9 +138,9 @@ class Journal:
         return {number: bytes(head) for number, head in self._found_in(sql, policy, numbers)}
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
-        """Return the epoch and arm of these decisions, by number."""
+        """Return the epoch of these decisions and who chose, by number."""
         sql = "SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number"
-        return {number: (epoch, arm) for number, epoch, arm in self._found_in(sql, policy, numbers)}
+        return {number: (epoch, chooser) for number, epoch, chooser in self._found_in(sql, policy, numbers)}
 
     def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
         """Return the decisions made for these request ids, by request id."""
@@ -190,15 +190,15 @@ class Journal:
     # The history
 
     def add_to(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Add to the counts in a table: those of the history or of the arms."""
+        """Add to the counts in a table: those of the history, or by who chose."""
         counted = [name for name in table.columns if name not in table.key.split(", ")]
         sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in counted)
         sql = f"{table.insert} ON CONFLICT ({table.key}) DO UPDATE SET {sums}"
         self.connection.many(sql, [table.values(row) for row in rows])
 
-    def arms(self, policy: int) -> dict[int, schema.ArmRow]:
-        """Return the reward counts of a policy's arms."""
-        return {row.arm: row for row in self._rows(schema.ARMS, "WHERE policy = ?", (policy,))}
+    def choosers(self, policy: int) -> dict[int, schema.ChooserRow]:
+        """Return the rewards of a policy's decisions by who chose."""
+        return {row.chooser: row for row in self._rows(schema.CHOOSERS, "WHERE policy = ?", (policy,))}
 
     def history(self, policy: int, since: float, until: float) -> list[schema.HistoryRow]:
         """Return the history between two times, oldest first."""

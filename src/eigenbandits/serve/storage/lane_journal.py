@@ -24,7 +24,7 @@ class Arrival:
     kind: str
     index: int
     content: bytes
-    arm: int | None
+    chooser: int | None
 
 
 class Lane:
@@ -152,8 +152,8 @@ class LaneJournal(Journal):
         )
         rows = self.connection.execute(sql, (policy, after, through))
         return [
-            Arrival(number, reward, kind, index, bytes(content), arm)
-            for number, reward, kind, index, content, arm in rows
+            Arrival(number, reward, kind, index, bytes(content), chooser)
+            for number, reward, kind, index, content, chooser in rows
         ]
 
     def open_between(self, policy: int, after: int, through: int, limit: int) -> list[Row]:

@@ -24,7 +24,7 @@ def decision_row(
     now: float,
     epoch: int,
     *,
-    arm: int | None = None,
+    chooser: int | None = None,
     place: int = 0,
     belief: int | None = None,
 ) -> DecisionRow:
@@ -43,7 +43,7 @@ def decision_row(
         decided_at=now,
         content=encode_decision(ListMember(place) if place else decision_set, decision.forecast),
         epoch=epoch,
-        arm=arm,
+        chooser=chooser,
         belief=belief,
         cost=decision.cost if isinstance(decision, PricedDecision) else None,
     )

@@ -43,11 +43,11 @@ _OVERHEAD = 500
 
 
 class OpenDecision(NamedTuple):
-    """A decision that waits for its reward, with the epoch in its id and the arm to which it belongs."""
+    """A decision that waits for its reward, with the epoch in its id, and who made it."""
 
     decision: Decision
     epoch: int | None
-    arm: int | None
+    chooser: int | None
 
 
 class Resumption(NamedTuple):
@@ -171,7 +171,7 @@ class HostedPolicy:
         return {} if self.spec.budget is None else given
 
     def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
-        """Return the row that the policy does not choose itself, if there is one, and the decision's arm."""
+        """Return the row that the policy does not choose itself, if there is one, and who chooses."""
         logged = decision_set.options.logged
         if logged is not None:
             return logged.index, LOGGED
@@ -256,13 +256,13 @@ class HostedPolicy:
         request: str | None,
         now: float,
         epoch: int,
-        arm: int | None = None,
+        chooser: int | None = None,
         place: int = 0,
     ) -> DecisionRow:
         """Return the row of a decision just made, under the next number; `place` is its place in a list."""
         self.head.number += 1
         arguments = (decision_set, decision, self.head.number, request, now, epoch)
-        return decision_row(self.id, self.catalogue, *arguments, arm=arm, place=place)
+        return decision_row(self.id, self.catalogue, *arguments, chooser=chooser, place=place)
 
     def decision(self, row: DecisionRow, journal: Journal) -> Decision:
         """Return a decision as `choose` made it, with what learning needs."""
@@ -302,7 +302,7 @@ class HostedPolicy:
         """Keep an open decision in memory, without the model behind it."""
         action, lifted, forecast = decision.action, decision.lifted, decision.forecast
         kept = bare_decision(decision.index, action, decision.round, lifted, forecast, row.cost)
-        self._open[row.round] = OpenDecision(kept, row.epoch, row.arm)
+        self._open[row.round] = OpenDecision(kept, row.epoch, row.chooser)
         vectors = 1 if lifted is action else 2
         extra = 0 if forecast is None else forecast.nbytes
         if len(self._open) * (8 * vectors * len(action) + extra + _OVERHEAD) > _KEPT:
@@ -372,7 +372,7 @@ class HostedPolicy:
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
         decisions = self.choose(
-            sets, [row.index if row.arm in (BASELINE, LOGGED) else None for row in rows[: len(sets)]]
+            sets, [row.index if row.chooser in (BASELINE, LOGGED) else None for row in rows[: len(sets)]]
         )
         for row, decision in zip(rows, decisions, strict=True):
             self.keep(row, decision if decision.index == row.index else self.decision(row, journal))

@@ -28,7 +28,7 @@ def repeats(
 
 def repeats_decision(decision_set: DecisionSet, logged: int | None, known: schema.DecisionRow, names: Names) -> bool:
     """Return whether a decision set, with the choice that another system made, matches an earlier decision."""
-    if logged != (known.index if known.arm == schema.LOGGED else None):
+    if logged != (known.index if known.chooser == schema.LOGGED else None):
         return False
     before, _ = decode_decision(known.content)
     return not isinstance(before, ListMember) and decision_set.repeats(before, known.index, names)
