@@ -87,7 +87,9 @@ class EigenUCB(Optimistic, _Eigen):
         if not self.certified:
             return *self.spectral(), self.optimism()
         if self.noise is None or self.theta_bound is None:
-            raise ValueError("certified=True requires noise and theta_bound: a proof cannot learn what it rests on.")
+            raise ValueError(
+                "certified=True requires noise and theta_bound: a guarantee cannot rest on estimates of them."
+            )
         belief = Screened(self.noise, self.theta_bound, self.delta, self.width)
         return BoundedSpectrum(), belief, self.optimism()
 

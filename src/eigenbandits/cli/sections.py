@@ -41,7 +41,7 @@ SECTIONS = {
         "belief-age": "Regret by the age of the belief that decides.",
         "coverage": "How often the truth leaves each confidence set.",
         "estimates": "Estimates of the rank and of the projection error.",
-        "calibrate": "What other values of the library's constants lead to.",
+        "calibrate": "The effect of other values of the library's constants.",
     },
 }
 # Modules with a function for each of several commands. Any other command has a module of its own, with a function

@@ -73,7 +73,7 @@ def robustness(
     ] = None,
     first_seed: options.FirstSeed = 1000,
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds of each run.", show_default="1500; for clicks 8000", min=1)
+        int | None, typer.Option(help="Number of rounds in each run.", show_default="1500; for clicks 8000", min=1)
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results.", show_default="results/robustness, or clicks")
@@ -107,7 +107,7 @@ def drift(
     rounds: options.Rounds = 4000,
     out: options.Out = Path("results/drift"),
 ) -> None:
-    """Run EigenUCB with several half-lives where labels are permuted, tastes reverse or turn, or nothing does.
+    """Run EigenUCB with several half-lives where labels are permuted, tastes reverse or rotate, or nothing changes.
 
     Stop it at any time, and the same command continues.
     """
@@ -126,7 +126,7 @@ def lists(
     first_seed: options.FirstSeed = 1000,
     out: options.Out = Path("results/lists"),
 ) -> None:
-    """Recommend ten of a hundred films to the users of MovieLens: films liked per list, on the same visits for all.
+    """Recommend ten of a hundred films to MovieLens users: films liked per list, with the same visits for everyone.
 
     Stop it at any time, and the same command continues. Writes lists.csv next to the results. To get the data:
     eigenbandits data fetch movielens.
@@ -171,9 +171,10 @@ class Texts:
 
 @runs_experiments
 def scorer(run: Runner, texts: Texts, out: options.Out = Path("results/scorer")) -> None:
-    """Label texts, starting from the cosine of text and label: windows compared with the cosine, and texts never asked.
+    """Label texts with a policy that starts from the cosine of text and label, and compare it with that cosine.
 
-    Reads files txt_NAME.npz in the folder problems of the data.
+    Prints the lead over the cosine in windows of rounds, and on texts that were never asked. Reads files txt_NAME.npz
+    in the folder problems of the data.
     """
     from eigenbandits.lab.studies import scorer
 
@@ -182,7 +183,7 @@ def scorer(run: Runner, texts: Texts, out: options.Out = Path("results/scorer"))
 
 @runs_experiments
 def translate(run: Runner, texts: Texts, out: options.Out = Path("results/translate")) -> None:
-    """Label texts as `scorer` does, replace the encoder at the end, and count right answers to texts never asked.
+    """Label texts as `scorer` does, replace the encoder at the end, and count right answers on texts never asked.
 
     Reads files txt_NAME.npz in the folder problems of the data.
     """
@@ -303,7 +304,7 @@ def calibrate(
     seeds: options.Seeds = 3,
     first_seed: options.FirstSeed = 0,
 ) -> None:
-    """Try other values of a calibrated constant, and print what each leads to.
+    """Try other values of a calibrated constant, and print the effect of each.
 
     Seeds below 100 are for choosing; what the documentation reports comes from seeds of 1000 and up.
     """

@@ -132,7 +132,7 @@ def _read(
             "in the same order."
         )
     if len(first) < FEWEST:
-        raise ValueError(f"old_vectors has {len(first)} rows; expected at least {FEWEST} items, better thousands.")
+        raise ValueError(f"old_vectors has {len(first)} rows; expected at least {FEWEST} items; thousands are better.")
     policy.encoder.check(first, "old_vectors")
     prior = policy.scoring.prior
     if prior is not None and (callable(prior) or np.ndim(prior)):
