@@ -93,9 +93,9 @@ class CostEstimate(Component):
         """Add up the right-hand sides."""
         used = [replica for replica in replicas if replica.part.moment.size]
         if used:
-            self.moment = sum(
-                (replica.weight * replica.shift.vector(replica.part.moment) for replica in used),
-                np.zeros(len(used[0].part.moment)),
-            )
-            self.center = np.zeros(len(self.moment)) if not self.center.size else self.center
+            self.moment = np.zeros(len(used[0].part.moment))
+            for replica in used:
+                self.moment = self.moment + replica.weight * replica.shift.vector(replica.part.moment)
+            if not self.center.size:
+                self.center = np.zeros(len(self.moment))
         self.due = 1

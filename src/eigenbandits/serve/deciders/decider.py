@@ -99,11 +99,9 @@ class Decider(SharedWriter):
             super().submit(*commands)
 
     def _applies_at_once(self, commands: Sequence[Command]) -> bool:
-        return (
-            not self._committer.full
-            and all(isinstance(command, PolicyCommand) for command in commands)
-            and sum(command.cost for command in commands) <= BUDGET
-        )
+        if self._committer.full or sum(command.cost for command in commands) > BUDGET:
+            return False
+        return all(isinstance(command, PolicyCommand) for command in commands)
 
     def _run(self) -> None:
         with self._applying:

@@ -40,20 +40,27 @@ def half_width(count: int, variance: float, level: float) -> float:
 
 def compared(policy: ChooserRow, baseline: ChooserRow, level: float = LEVEL) -> dict[str, Any]:
     """Return the means of both, their difference and an interval for it; None if there are too few rewards."""
-    sides = {"policy": policy, "baseline": baseline}
-    means = {name: side.total / side.count if side.count else None for name, side in sides.items()}
-    comparison: dict[str, Any] = {name: {"count": side.count, "mean": means[name]} for name, side in sides.items()}
-    comparison |= {"lift": None, "low": None, "high": None, "level": level}
-    if means["policy"] is None or means["baseline"] is None:
+    own, other = _mean(policy), _mean(baseline)
+    comparison: dict[str, Any] = {
+        "policy": {"count": policy.count, "mean": own},
+        "baseline": {"count": baseline.count, "mean": other},
+        **{"lift": None, "low": None, "high": None, "level": level},
+    }
+    if own is None or other is None:
         return comparison
-    comparison["lift"] = means["policy"] - means["baseline"]
+    comparison["lift"] = lift = own - other
     if min(policy.count, baseline.count) < 2:
         return comparison
     # Each side gets half of the error probability.
-    widths = 0.0
-    for name, side in sides.items():
-        mean = means[name]
-        assert mean is not None
-        variance = max(0.0, (side.squares - side.count * mean * mean) / (side.count - 1))
-        widths += half_width(side.count, variance, 0.5 * (1.0 + level))
-    return comparison | {"low": comparison["lift"] - widths, "high": comparison["lift"] + widths}
+    each = 0.5 * (1.0 + level)
+    width = half_width(policy.count, _variance(policy, own), each)
+    width += half_width(baseline.count, _variance(baseline, other), each)
+    return comparison | {"low": lift - width, "high": lift + width}
+
+
+def _mean(row: ChooserRow) -> float | None:
+    return row.total / row.count if row.count else None
+
+
+def _variance(row: ChooserRow, mean: float) -> float:
+    return max(0.0, (row.squares - row.count * mean * mean) / (row.count - 1))

@@ -90,8 +90,11 @@ class Journal:
 
     def garbage(self) -> list[tuple[str, int]]:
         """Return kind and id of everything whose rows are to be deleted."""
-        rows = self.connection.execute("SELECT name FROM meta WHERE name LIKE ?", ("garbage %",))
-        return [(kind, int(id_)) for kind, id_ in (row[0].split()[1:] for row in rows)]
+        found = []
+        for (name,) in self.connection.execute("SELECT name FROM meta WHERE name LIKE ?", ("garbage %",)):
+            _, kind, id_ = name.split()
+            found.append((kind, int(id_)))
+        return found
 
     def sweep(self, kind: str, id_: int, limit: int) -> bool:
         """Delete some of these rows; return whether there are more."""
@@ -182,10 +185,11 @@ class Journal:
         columns = [f"d.{name}" for name in schema.DECISIONS.columns] + [f"r.{name}" for name in schema.REWARDS.columns]
         sql = f"SELECT {', '.join(columns)} FROM decisions d {_WITH_REWARD} {_NEXT}"
         size = len(schema.DECISIONS.columns)
-        return [
-            (schema.DECISIONS.read(row[:size]), None if row[size] is None else schema.REWARDS.read(row[size:]))
-            for row in self.connection.execute(sql, (policy, after, limit))
-        ]
+        found: list[tuple[schema.DecisionRow, schema.RewardRow | None]] = []
+        for row in self.connection.execute(sql, (policy, after, limit)):
+            decision, reward = row[:size], row[size:]
+            found.append((schema.DECISIONS.read(decision), None if reward[0] is None else schema.REWARDS.read(reward)))
+        return found
 
     # The history
 
