@@ -1,7 +1,5 @@
 """EigenUCB and EigenTS: the flagship algorithms, with a prior learned from the spectrum and the rewards."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eigenbandits.algorithms.base import Centered, Floored, Optimistic, Parts

@@ -1,7 +1,5 @@
 """The ellipsoid C_d around the ridge estimate in the ambient space (Abbasi-Yadkori, Pál and Szepesvári 2011)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Cost estimates from the statistics of the rewards: the same Σ, and a second right-hand side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Two ellipsoids: whether they intersect, and the exact optimum of a linear function over the intersection."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

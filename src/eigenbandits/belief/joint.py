@@ -1,7 +1,5 @@
 """Line 9 of Algorithm 1: the joint maximum of (P′x)ᵀθ over plausible projections P′ and plausible models θ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

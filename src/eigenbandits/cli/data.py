@@ -1,7 +1,5 @@
 """`eigenbandits data`: fetch the public datasets, and show which are available."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Experiments: the demo, the comparison of all policies, and experiments and reports of one's own."""
 
-from __future__ import annotations
-
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any

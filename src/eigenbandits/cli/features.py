@@ -1,7 +1,5 @@
 """`eigenbandits features`: from raw images to files of features, and what the cache holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`eigenbandits offpolicy`: how often off-policy intervals hold, and what randomized optimism costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

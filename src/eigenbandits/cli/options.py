@@ -1,7 +1,5 @@
 """Options that several commands share, so that the same word means the same thing everywhere."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`eigenbandits router`: run the gateway for language models, or measure the router against ParetoBandit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

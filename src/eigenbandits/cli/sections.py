@@ -1,7 +1,5 @@
 """The commands by section, and the help that lists them so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from typer.core import TyperGroup

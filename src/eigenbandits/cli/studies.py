@@ -1,7 +1,5 @@
 """The studies that the documentation reports, a command for each: they run an experiment and print its tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

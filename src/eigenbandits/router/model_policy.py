@@ -1,7 +1,5 @@
 """`ModelPolicy`: the library's own policy over (prompt, model) pairs, in the leading directions of all prompts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Prompts: what of a chat is sent to the router, and the functions that turn it into a vector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

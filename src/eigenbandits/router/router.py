@@ -1,7 +1,5 @@
 """`Router`: chooses a language model for each prompt, under a budget, and learns from feedback."""
 
-from __future__ import annotations
-
 import math
 import secrets
 import threading

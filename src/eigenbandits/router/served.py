@@ -1,7 +1,5 @@
 """`ServedRouter`: choices made by a policy of the decision service, which keeps and shares what is learned."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping

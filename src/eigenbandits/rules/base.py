@@ -1,7 +1,5 @@
 """Rule: which action follows from a belief, as seen through the decision set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

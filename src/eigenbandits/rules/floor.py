@@ -1,7 +1,5 @@
 """Floor: with a small probability, an action drawn uniformly, so that no action is less likely than that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

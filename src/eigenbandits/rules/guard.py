@@ -1,7 +1,5 @@
 """A guard for another rule: its choice is followed only if that provably keeps enough of the baseline's reward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Export of the log to Parquet, with propensities, for off-policy evaluation."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterator, Sequence

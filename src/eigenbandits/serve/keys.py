@@ -1,7 +1,5 @@
 """API keys: shown once, stored as hashes, compared in constant time; and the first key of a new service."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

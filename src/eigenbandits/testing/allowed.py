@@ -1,7 +1,5 @@
 """What is not allowed is never chosen, and is observed all the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decision sets of every shape and scale, and numbers too large or too small for double precision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

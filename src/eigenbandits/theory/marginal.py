@@ -5,8 +5,6 @@ so that those of the same rewards can be compared with each other. With `noise` 
 the inverse-gamma prior IG(w, w·unit), which is worth 2w rewards of variance `unit`.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from itertools import product

@@ -16,8 +16,6 @@ References
 .. [2] Abbasi-Yadkori, Pal, Szepesvari. Improved Algorithms for Linear Stochastic Bandits, 2011.
 """
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,7 +1,5 @@
 """What the paper proves about the regret: Theorem 1 with its explicit terms, and OFUL's bound to compare."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

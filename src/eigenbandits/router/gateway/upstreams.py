@@ -1,7 +1,5 @@
 """The servers behind the gateway: retries and rests, what an answer has cost, and how a stream is passed on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Paths and bodies of requests, built from the arguments of calls; vectors are sent as little-endian float32."""
 
-from __future__ import annotations
-
 import base64
 import secrets
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`Calls`: everything that the service offers, as plans that `Client` and `AsyncClient` carry out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """`PolicyCalls`: the calls that manage whole policies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain

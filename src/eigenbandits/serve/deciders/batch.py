@@ -1,7 +1,5 @@
 """One batch of a decider: choices by the published belief, and rewards, written in one transaction."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

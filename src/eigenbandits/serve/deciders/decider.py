@@ -1,7 +1,5 @@
 """The decider: answers requests from the catalogues and the latest published beliefs."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os

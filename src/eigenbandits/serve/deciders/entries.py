@@ -1,7 +1,5 @@
 """What a decider's batch adds to the log, and what came of it: plain values, which a socket can carry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """`PublishedPolicy`: a policy in a decider, with the latest belief that the learner published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

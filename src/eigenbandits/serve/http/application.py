@@ -1,7 +1,5 @@
 """The application: a router over the table of routes, with the middleware that each row declares around its handler."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NoReturn
 

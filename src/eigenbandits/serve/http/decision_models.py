@@ -1,7 +1,5 @@
 """Wire models of the frequent requests: deciding, importing decisions, and sending rewards."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, RootModel, StrictBool, StrictInt

@@ -1,7 +1,5 @@
 """Decisions and rewards: the frequent endpoints, which parse their requests themselves for speed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

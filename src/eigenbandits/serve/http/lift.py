@@ -1,7 +1,5 @@
 """Lift: how much more a policy earns than its holdout's baseline, with an interval valid at any time."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

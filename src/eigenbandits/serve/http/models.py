@@ -1,7 +1,5 @@
 """Wire models: the validated and documented bodies of requests and responses."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt

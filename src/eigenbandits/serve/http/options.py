@@ -1,7 +1,5 @@
 """The options of a request to decide, besides the actions: read and checked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Policies: create, edit, list, inspect, export and delete them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import time

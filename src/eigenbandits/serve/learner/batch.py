@@ -1,7 +1,5 @@
 """One batch of the learner: what one policy learns from the lanes, and the events that record it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

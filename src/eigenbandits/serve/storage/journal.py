@@ -1,7 +1,5 @@
 """The service's SQL statements: rows written to the tables and read back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter

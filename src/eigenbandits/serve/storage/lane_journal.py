@@ -1,7 +1,5 @@
 """The SQL statements of deciders and their learner: lanes, tails, cursors, and published beliefs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

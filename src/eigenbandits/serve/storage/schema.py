@@ -1,7 +1,5 @@
 """The rows of the database: policies with their logs, catalogues, and keys."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Engines take cells, yield outcomes as they arrive, and survive the death of a worker."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Cells on a Dask cluster: a running one, or one started on this machine."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence

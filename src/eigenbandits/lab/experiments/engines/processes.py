@@ -1,7 +1,5 @@
 """Cells in several processes, each its own joblib (loky) worker: one that dies loses its own cell and no other."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import deque

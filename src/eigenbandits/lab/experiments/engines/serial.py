@@ -1,7 +1,5 @@
 """Cells one after the other in this process: the engine to debug with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from eigenbandits.lab.experiments.cells import PlannedCell

@@ -1,7 +1,5 @@
 """The study on real problems: its experiment, its figure, and the files that it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

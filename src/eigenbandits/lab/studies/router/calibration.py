@@ -1,7 +1,5 @@
 """What the router's constants lead to: the same experiments with other values, on seeds below 100."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

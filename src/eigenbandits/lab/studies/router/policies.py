@@ -1,7 +1,5 @@
 """The router and ParetoBandit as policies of an experiment, and what is recorded of them."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from functools import lru_cache

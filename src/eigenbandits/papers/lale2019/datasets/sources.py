@@ -1,7 +1,5 @@
 """The public image datasets: where they are fetched from, their checksums, and which of them are there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The features of a dataset in one file: the outputs of its network for every image, and the layer on top of them."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterator, Mapping

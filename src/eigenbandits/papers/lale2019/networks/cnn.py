@@ -1,7 +1,5 @@
 """The network for MNIST, and the layer of segments that ends every network of the paper."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """ImageNet, or any folder of images: an unchanged pre-trained ResNet-50 with a representation layer on top."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path

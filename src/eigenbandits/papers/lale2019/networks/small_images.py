@@ -1,7 +1,5 @@
 """MNIST and CIFAR-10: a CNN trained from scratch, and pre-trained residual networks."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """From a trained representation layer to features: one scale, the network's own choices, and facts about them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trainers: the images of a dataset, its settings, and how its networks are trained."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks made before the body of a request is read: its origin, its key, and how often the key sends requests."""
 
-from __future__ import annotations
-
 import ipaddress
 import math
 import time
