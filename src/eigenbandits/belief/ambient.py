@@ -241,7 +241,6 @@ class Ambient(RidgeBelief):
                 theta_bound=self.theta_bound,
                 ridge=self.ridge,
             )
-        dim = len(self.center)
         return radii.omega_paper(
             noise=self.noise,
             rounds=self.evidence.count + 1,
@@ -249,8 +248,8 @@ class Ambient(RidgeBelief):
             theta_bound=self.theta_bound,
             ridge=self.ridge,
             action_bound=self.action_bound or max(self.evidence.largest_norm, offered),
-            dim=dim,
-            rank=dim if self.rank is None else self.rank,
+            dim=len(self.center),
+            rank=self.rank,
         )
 
     def view(self, lifted: Array) -> View:
