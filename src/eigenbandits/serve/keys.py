@@ -15,6 +15,8 @@ from eigenbandits.serve.storage.base import Database
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import KEYS, KeyRow
 
+# Holds the first key of a new service: a container can be reached before anyone can log in to it.
+VARIABLE = f"{PREFIX}FIRST_KEY"
 SCOPES = ("decide", "reward", "admin")
 _PREFIX = "ebk_"
 _FORM = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}_[\w-]{{43,}}", re.ASCII)
@@ -135,9 +137,6 @@ class KeyRing:
             message = f"This key is only for {', '.join(key.policies.split())}; use another key for this request."
             raise Refusal(403, "other_policy", message)
         return Caller(key.id, "admin" in key.scopes.split())
-
-
-VARIABLE = f"{PREFIX}FIRST_KEY"
 
 
 def first_key(environment: Mapping[str, str] | None = None) -> str | None:

@@ -12,6 +12,9 @@ import httpx
 from eigenbandits.router.gateway.config import UpstreamConfig
 from eigenbandits.router.models import Model
 
+# A line of a stream that is longer holds no usage that anyone would look for.
+LONGEST_LINE = 1_000_000
+
 # Statuses that say nothing about the request: the server is busy, or down.
 UNAVAILABLE = frozenset((408, 429, 500, 502, 503, 504))
 # What a connection that breaks raises. httpx covers most of it, but if a server dies while a connection to it is being
@@ -92,10 +95,6 @@ class Upstream:
     def answered(self) -> None:
         """Record that the server answered."""
         self.failures, self.rests_until = 0, 0.0
-
-
-# A line of a stream that is longer holds no usage that anyone would look for.
-LONGEST_LINE = 1_000_000
 
 
 def cost_of(usage: Any, model: Model) -> float | None:

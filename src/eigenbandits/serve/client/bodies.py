@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits.serve.client.plans import Body
 from eigenbandits.serve.served_decision import ServedDecision
 
+# The fields that an imported decision has in addition to those of a request to decide.
+_LOGGED = ("index", "item", "reward", "propensity", "cost")
+
 Floats = NDArray[np.float32]
 
 
@@ -57,10 +60,6 @@ def matrix_fields(values: ArrayLike, name: str) -> dict[str, Any]:
     """Return the fields of a JSON body for a matrix with this name, including its number of columns."""
     array = as_float32(values, 2, name)
     return {name: in_base64(array), "dim": array.shape[1]}
-
-
-# The fields that an imported decision has in addition to those of a request to decide.
-_LOGGED = ("index", "item", "reward", "propensity", "cost")
 
 
 class Offer(TypedDict, total=False):

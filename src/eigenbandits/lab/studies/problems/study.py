@@ -15,6 +15,9 @@ from eigenbandits.lab.reporting.tables import write_csv
 from eigenbandits.lab.studies.candidates import Candidate
 from eigenbandits.lab.studies.problems.table import NEAR, RegretTable, mark
 
+# Points of a regret curve: the table needs only the last.
+_POINTS = 100
+
 # Inches for each policy, and for the axis and the caption.
 _ROW, _FRAME = 0.42, 1.5
 # How far dots are spread over a row, so that equal values stay visible.
@@ -49,10 +52,6 @@ def ratios(table: RegretTable) -> Plot:
         width=8.0,
         height=_FRAME + _ROW * len(order),
     )
-
-
-# Points of a regret curve: the table needs only the last.
-_POINTS = 100
 
 
 def experiment(

@@ -18,6 +18,11 @@ from eigenbandits.inputs import Array, as_actions, whole
 
 Numbers = NDArray[Any]
 
+FORMAT, VERSION = "eigenbandits-features", 1
+# Numbers of segments that are formed at once, 16 MB of float32.
+_BLOCK_NUMBERS = 1 << 22
+_ORDER_SEED = 0
+
 
 class Layer(Protocol):
     """A map from hidden features (n, h) to decision sets (n, K, d)."""
@@ -57,12 +62,6 @@ class Dense:
         weight = (self.weight.reshape(-1, self.dim) @ thetas.T).reshape(self.inputs, self.classes * count)
         bias = (self.bias.reshape(self.classes, self.dim) @ thetas.T).ravel()
         return np.asarray((hidden @ weight + bias).reshape(len(hidden), self.classes, count))
-
-
-FORMAT, VERSION = "eigenbandits-features", 1
-# Numbers of segments that are formed at once, 16 MB of float32.
-_BLOCK_NUMBERS = 1 << 22
-_ORDER_SEED = 0
 
 
 class Features:
