@@ -17,13 +17,7 @@ or subspaces. All functions share these words:
 ================  ========================================================================================
 """
 
-from eigenbandits.theory.mixture import (
-    mixture_level,
-    omega_mixture,
-    penalty_bound,
-    prediction_score,
-    squared_radius,
-)
+from eigenbandits.theory.mixture import mixture_level, omega_mixture, penalty_bound, prediction_score, squared_radius
 from eigenbandits.theory.radius import (
     beta,
     beta_worst_case,
@@ -34,14 +28,7 @@ from eigenbandits.theory.radius import (
     soful_paper,
     spend,
 )
-from eigenbandits.theory.regret import (
-    RegretBound,
-    best_of_both,
-    oful_regret_bound,
-    regret_bound,
-    t_r,
-    upsilon,
-)
+from eigenbandits.theory.regret import RegretBound, best_of_both, oful_regret_bound, regret_bound, t_r, upsilon
 from eigenbandits.theory.structure import (
     Structure,
     alpha,

@@ -16,13 +16,7 @@ from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.batch_rows import BatchRows
-from eigenbandits.serve.writer.commands import (
-    DecideCommand,
-    PolicyCommand,
-    Result,
-    RewardCommand,
-    SentReward,
-)
+from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, SentReward
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, encode_payments, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
