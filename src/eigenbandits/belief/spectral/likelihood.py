@@ -1,7 +1,5 @@
 """The marginal likelihood and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Conversion between decisions and rows of the log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """A policy hosted by the service: the policy itself, the head of its log, and its open decisions."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import OrderedDict, deque

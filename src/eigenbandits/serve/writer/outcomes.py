@@ -1,7 +1,5 @@
 """Outcomes: the response to a repeated request id, and to a reward."""
 
-from __future__ import annotations
-
 from eigenbandits.serve.errors import Refusal, invalid, unknown
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.writer.commands import SentReward

@@ -1,7 +1,5 @@
 """Recovery: catalogues from the disk, and each policy from its last intact snapshot and the log after it."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time
