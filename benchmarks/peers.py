@@ -54,18 +54,18 @@ class Coba:
     """Coba's LinUCB, which takes action features as lists."""
 
     def __init__(self) -> None:
-        self._learner = import_module("coba.learners").LinUCBLearner(alpha=1.0, features=["a"], seed=1)
+        self._policy = import_module("coba.learners").LinUCBLearner(alpha=1.0, features=["a"], seed=1)
         self._last: tuple[Any, float] = (None, 0.0)
 
     def choose(self, actions: Array) -> int:
         """Return the index of the action that coba returns."""
         rows = actions.tolist()
-        self._last = self._learner.predict(None, rows)
+        self._last = self._policy.predict(None, rows)
         return int(rows.index(self._last[0]))
 
     def learn(self, action: Array, reward: float) -> None:
         """Add one reward."""
-        self._learner.learn(None, self._last[0], reward, self._last[1])
+        self._policy.learn(None, self._last[0], reward, self._last[1])
 
 
 class BayesianBandits:

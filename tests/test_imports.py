@@ -230,7 +230,7 @@ def test_a_back_edge_is_found(name, source):
         ("eigenbandits.router.app", "from eigenbandits.serve.client import Client"),
         ("eigenbandits.papers.other", "from eigenbandits.lab.studies import streams"),
         ("eigenbandits.brand_new", "from eigenbandits.policy import Policy"),
-        ("eigenbandits.cli.serve", "from eigenbandits.serve import Server"),
+        ("eigenbandits.cli.services", "from eigenbandits.serve import Server"),
     ],
 )
 def test_a_forward_edge_is_not(name, source):

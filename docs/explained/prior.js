@@ -34,7 +34,7 @@
   }
 
   // The logarithm of how likely a residual sum of squares is, its constant left out; σ² ~ IG(w, w·unit).
-  const residualEvidence = (residual, count, unit) => -(WEIGHT + 0.5 * count) * Math.log1p((0.5 * residual) / (WEIGHT * unit));
+  const residualLikelihood = (residual, count, unit) => -(WEIGHT + 0.5 * count) * Math.log1p((0.5 * residual) / (WEIGHT * unit));
   const leftOut = (count, unit) =>
     logGamma(WEIGHT + 0.5 * count) - logGamma(WEIGHT) - 0.5 * count * Math.log(2 * Math.PI * WEIGHT * unit);
 
@@ -48,7 +48,7 @@
     return (ys[high] - ys[low]) / ((high - low) * step);
   };
 
-  // One shape: its evidence as values over all ratios, the ratio that follows, and the posterior at it.
+  // One shape: its likelihood as values over all ratios, the ratio that follows, and the posterior at it.
   function member(shape, known, gram, score, values, vectors, rank, unit, kurtosis) {
     const roots = spread(values, shape, rank);
     // A = H^½ΣH^½ by its eigenvectors, so that every ratio ρ costs one pass.
@@ -58,9 +58,9 @@
     const left = (ratio) =>
       Math.max(known.squares - ratio * parts.reduce((sum, x, i) => sum + (x * x) / (1 + ratio * lengths[i]), 0), 0);
     const logdets = RATIOS.map((ratio) => lengths.reduce((sum, x) => sum + Math.log(1 + ratio * x), 0));
-    const nothing = residualEvidence(known.squares, known.freedom, unit);
-    const gains = RATIOS.map((ratio, i) => residualEvidence(left(ratio), known.freedom, unit) - 0.5 * logdets[i] - nothing);
-    const evidence = nothing + logSum(gains.map((gain, i) => gain + LOG_PRIOR[i] - PRIOR_TOTAL));
+    const nothing = residualLikelihood(known.squares, known.freedom, unit);
+    const gains = RATIOS.map((ratio, i) => residualLikelihood(left(ratio), known.freedom, unit) - 0.5 * logdets[i] - nothing);
+    const likelihood = nothing + logSum(gains.map((gain, i) => gain + LOG_PRIOR[i] - PRIOR_TOTAL));
     // With heavy tails a gain of so many degrees of freedom says less about the ratio than the normal law has it.
     const logs = gains.map((gain, i) => {
       const tails = (0.5 * kurtosis * slope(logdets, i, LOG_RATIOS[1] - LOG_RATIOS[0])) / Math.max(known.freedom, 1);
@@ -82,7 +82,7 @@
       const along = dot(p, known.score);
       p.forEach((x, k) => (mean[k] += along * x));
     });
-    return { evidence, ratio, variance, mean, covariance };
+    return { likelihood, ratio, variance, mean, covariance };
   }
 
   // The sums of (M, a, g, r) and of their products for each member: M its highest value in a set, a the value of the
@@ -139,15 +139,15 @@
     return (Math.max(left([1, 1, 0]), least) + count * least) / (1 + count);
   }
 
-  // The evidence of the reading as regrets, for as many rewards as the reading as values has seen.
+  // The likelihood of the reading as regrets, for as many rewards as the reading as values has seen.
   function asRegrets(forecasts, k, freedom, leader, unit) {
     const count = forecasts.count;
     if (!count || !freedom) return leader;
-    let evidence = residualEvidence(regretResidual(forecasts.moments(k), count), count, unit) - 2 * Math.log1p(count);
-    evidence += leftOut(count, unit);
-    if (count > freedom) evidence *= freedom / count;
-    else evidence += (1 - count / freedom) * (leader + leftOut(freedom, unit));
-    return evidence - leftOut(freedom, unit);
+    let likelihood = residualLikelihood(regretResidual(forecasts.moments(k), count), count, unit) - 2 * Math.log1p(count);
+    likelihood += leftOut(count, unit);
+    if (count > freedom) likelihood *= freedom / count;
+    else likelihood += (1 - count / freedom) * (leader + leftOut(freedom, unit));
+    return likelihood - leftOut(freedom, unit);
   }
 
   // All members, each with its weight; `known` are the rewards without what the intercept explains.
@@ -158,8 +158,8 @@
     const score = times(vectors, known.score);
     const kurtosis = excessKurtosis(forecasts.errors);
     const members = SHAPES.map((shape) => member(shape, known, gram, score, values, vectors, rank, unit, kurtosis));
-    const leader = Math.max(...members.map(({ evidence }) => evidence));
-    const logs = members.map(({ evidence }, k) => logSum([evidence, asRegrets(forecasts, k, known.freedom, leader, unit)]));
+    const leader = Math.max(...members.map(({ likelihood }) => likelihood));
+    const logs = members.map(({ likelihood }, k) => logSum([likelihood, asRegrets(forecasts, k, known.freedom, leader, unit)]));
     const total = logSum(logs);
     return members.map((one, k) => ({ ...one, weight: Math.exp(logs[k] - total) }));
   }

@@ -1,7 +1,5 @@
 """The backend of the process: plain NumPy, or the steps of a round compiled by numba."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Optional packages: a feature whose package is missing says in one sentence how to install it."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 

@@ -1,7 +1,5 @@
 """Files: components and arrays without pickle, and files that are written atomically."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import io

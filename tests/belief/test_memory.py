@@ -155,7 +155,7 @@ def test_a_shorter_memory_that_agrees_with_every_choice_does_not_take_the_lead()
 
 
 def test_a_reward_at_its_bound_is_no_drop():
-    """The leader expects 1.5 where 1 is the most that ever comes: that is no evidence against it."""
+    """The leader expects 1.5 where 1 is the most that ever comes: that does not speak against it."""
     belief = Memories(eb.belief.Spectral())
     belief.start(1)
     for member in belief.members:

@@ -94,7 +94,7 @@ def test_directions_without_an_eigenvector_share_one_variance():
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("ratio", [0.01, 1.0, 50.0])
-def test_the_evidence_is_a_gaussian_density(ratio, intercept):
+def test_the_likelihood_is_a_gaussian_density(ratio, intercept):
     """Two priors are compared; a flat prior of the intercept is one of variance 10⁸, which adds the same to both."""
     rows, rewards, basis, spectrum = problem(1)
     noise = 0.4
@@ -210,7 +210,7 @@ def test_the_ratio_and_the_weights_are_those_of_all_ratios_on_the_grid(kurtosis)
     # n, Σe² and Σe⁴ of errors with this excess kurtosis.
     prior.errors = np.array([10.0, 10.0, 10.0 * (kurtosis + 3.0)])
     members = prior.fit(seen, spectrum, DIM, 1, 1.0, None)
-    evidences = []
+    likelihoods = []
     log_prior = -0.5 * (np.log10(RATIOS) / 1.5) ** 2
     nothing = -(2.0 + seen.count / 2.0) * math.log1p(seen.squares / 4.0)
     for member in members:
@@ -228,9 +228,9 @@ def test_the_ratio_and_the_weights_are_those_of_all_ratios_on_the_grid(kurtosis)
         mean = weights @ np.log10(RATIOS) / weights.sum()
         # df comes from differences over steps of half a decade.
         assert math.log10(member.ratio) == pytest.approx(mean, abs=1e-6 if kurtosis == 0.0 else 0.05)
-        evidences.append(math.log(np.exp(np.array(gains) + log_prior).sum()))
+        likelihoods.append(math.log(np.exp(np.array(gains) + log_prior).sum()))
     # Nothing was forecast, so the other reading finds all members as likely as the likeliest of this one.
-    expected = np.exp(np.array(evidences) - max(evidences)) + 1.0
+    expected = np.exp(np.array(likelihoods) - max(likelihoods)) + 1.0
     assert np.array([member.weight for member in members]) == pytest.approx(expected / expected.sum(), abs=1e-6)
 
 

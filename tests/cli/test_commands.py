@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import eigenbandits as eb
 from eigenbandits import cli
-from eigenbandits.cli.sections import SECTIONS
+from eigenbandits.cli.sections import SECTIONS, SHARED
 from eigenbandits.environments import Digits, LowRank
 from eigenbandits.environments.digits import environment as digits
 from eigenbandits.extras import MissingExtraError
@@ -218,13 +218,16 @@ def test_the_library_alone_loads_no_extra():
 
 
 def test_help_lists_every_module_by_section():
-    shared = {"--init--", "options", "runner", "sections", "version"}
-    modules = {path.stem.replace("_", "-") for path in Path(cli.__file__).parent.glob("*.py")} - shared
-    assert {name for section in SECTIONS.values() for name in section} == modules
+    no_commands = {"__init__", "options", "runner", "sections", "version"}
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")} - no_commands
+    shared = {name for names in SHARED.values() for name in names}
+    listed = {name for section in SECTIONS.values() for name in section}
+    assert {name.replace("-", "_") for name in listed - shared} == modules - SHARED.keys()
+    assert shared <= listed
     text = invoke("--help").stdout
     for title, commands in SECTIONS.items():
         section = text.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
         # A line each, so that no text is cut or wrapped.
         assert [line.split(maxsplit=1) for line in section.splitlines()] == [list(one) for one in commands.items()]
-    for command in modules:
+    for command in listed:
         assert invoke(command, "--help").exit_code == 0

@@ -12,8 +12,7 @@ import pytest
 
 from eigenbandits.serve import Client, Settings, running
 from eigenbandits.serve.client import AccessError
-from eigenbandits.serve.first_key import add_first_key, first_key
-from eigenbandits.serve.keys import random_text
+from eigenbandits.serve.keys import add_first_key, first_key, random_text
 from eigenbandits.serve.storage import database_of
 
 yaml = pytest.importorskip("yaml", reason="the manifests are YAML; PyYAML comes with the extra docs")

@@ -11,8 +11,7 @@ from tests.lab.server import serving
 
 from eigenbandits.lab.downloads import PackedFile, Source, fetch, is_right
 from eigenbandits.lab.errors import DataError
-from eigenbandits.papers.lale2019.datasets.sources import CIFAR10, MNIST, known
-from eigenbandits.papers.lale2019.datasets.status import states
+from eigenbandits.papers.lale2019.datasets.sources import CIFAR10, MNIST, known, states
 
 
 def md5(content):

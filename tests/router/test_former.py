@@ -65,11 +65,11 @@ def good(prompt):
 def test_the_coefficients_are_those_of_the_belief_in_the_space_of_prompts():
     router, rng = Router(["plain", "best"], seed=0), np.random.default_rng(1)
     play(router, rng, 150, good)
-    learner = router._learner
+    policy = router._policy
     for prompt in rng.standard_normal((5, 6)):
-        lifted, _ = learner.policy.lift(decision_set(learner.basis.read_one(prompt), 2), None)
-        expected = learner.belief.view(lifted).estimates()
-        found = [learner._model(place) @ np.append(prompt, 1.0) for place in range(2)]
+        lifted, _ = policy.policy.lift(decision_set(policy.basis.read_one(prompt), 2), None)
+        expected = policy.belief.view(lifted).estimates()
+        found = [policy._model(place) @ np.append(prompt, 1.0) for place in range(2)]
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -80,12 +80,12 @@ def test_a_model_that_recovers_is_taken_up_again_because_what_it_was_is_remember
         monkeypatch.setattr(Former, "known", property(lambda self: False, lambda self, value: None), raising=False)
     router, rng = Router(["plain", "best"], seed=0), np.random.default_rng(4)
     play(router, rng, 300, good)
-    before = router._learner._model(1)
+    before = router._policy._model(1)
     away = play(router, rng, 300, lambda prompt: 0.3)
     assert router.changes >= 1
     # It is tried again, but rarely.
     assert away[-200:].mean() < 0.1
     # What is remembered is what the belief said before, but for the few bad answers until the change was found.
-    assert np.abs(router._learner.former.models[1] - before).max() < 0.1
+    assert np.abs(router._policy.former.models[1] - before).max() < 0.1
     back = play(router, rng, 300, good)
     assert (back[-100:].mean() > 0.8) == remembered

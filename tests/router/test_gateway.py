@@ -102,7 +102,7 @@ def test_another_model_answers_where_one_is_down(server):
     counts = gateway.router.history.models
     assert counts["a"]["failures"] == counts["a"]["requests"] >= 1
     assert counts["b"]["failures"] == 0
-    assert gateway.router._learner.answers.models == []  # nothing was learned from failures
+    assert gateway.router._policy.answers.models == []  # nothing was learned from failures
 
 
 def test_a_server_that_fails_again_and_again_is_left_alone(server):
@@ -238,7 +238,7 @@ def test_after_a_restart_the_settings_count(server, tmp_path):
     models = tuple(UpstreamConfig(one.name, one.url, price=(1.0, 4.0)) for one in (b, c))
     second = Gateway(Config(models, budget=0.02, file=file), encoder)
     assert [(model.name, model.price) for model in second.router.models] == [("b", (1.0, 4.0)), ("c", (1.0, 4.0))]
-    assert set(second.router._learner.answers.costs) == {0.001}  # at half the price
+    assert set(second.router._policy.answers.costs) == {0.001}  # at half the price
     assert second.router.budget == {"dollars": 0.02}
     assert second.router.spent == spent
     assert Gateway(Config(models, file=file), encoder).router.budget == {}

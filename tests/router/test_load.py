@@ -69,5 +69,5 @@ def test_no_answer_is_lost_and_no_feedback_counts_twice(server):
     assert outcomes == [["learned", "repeated"]] * (CLIENTS * REQUESTS)
     counts = gateway.router.history.models
     assert counts["a"]["answers"] + counts["b"]["answers"] == CLIENTS * REQUESTS
-    assert gateway.router._learner.policy.diagnostics().rewards_learned == CLIENTS * REQUESTS
+    assert gateway.router._policy.policy.diagnostics().rewards_learned == CLIENTS * REQUESTS
     assert counts["b"]["failures"] == 0

@@ -10,7 +10,7 @@ import eigenbandits as eb
 from eigenbandits.router import Model, Router
 from eigenbandits.router.basis import Basis, decision_set
 from eigenbandits.router.costs import ModelCosts
-from eigenbandits.router.learner import HORIZON, RESERVE
+from eigenbandits.router.model_policy import HORIZON, RESERVE
 
 
 def rows_by_hand(row, count):
@@ -117,11 +117,11 @@ def test_a_model_of_a_family_starts_from_its_relative():
     router = Router([Model("best", price=10.0), "poor"], budget=20.0, seed=0)
     world(router, 100, QUALITY, COST, rng)
     router.add(Model("best-2", price=5.0, family="best"))
-    learner = router._learner
-    inherited = learner.answers.of(2)
+    policy = router._policy
+    inherited = policy.answers.of(2)
     assert len(inherited) == 16
-    assert {learner.answers.costs[row] for row in inherited} == {5.0}
-    assert np.mean([learner.answers.rewards[row] for row in inherited]) == pytest.approx(0.9, abs=0.05)
+    assert {policy.answers.costs[row] for row in inherited} == {5.0}
+    assert np.mean([policy.answers.rewards[row] for row in inherited]) == pytest.approx(0.9, abs=0.05)
 
 
 def test_a_lower_price_is_used_at_once():
@@ -154,7 +154,7 @@ def test_a_rise_of_a_price_lets_go_of_what_was_left_over():
     rng = np.random.default_rng(5)
     router = Router([Model("poor", price=0.1), Model("best", price=10.0)], budget=1.0, seed=0)
     world(router, 200, QUALITY, COST, rng)
-    pacer: Any = router._learner.pacer
+    pacer: Any = router._policy.pacer
     for credit, factor, left in ((3.0, 0.5, 3.0), (3.0, 2.0, 0.0), (-3.0, 2.0, -3.0)):
         pacer.credit = credit
         router.reprice("best", 10.0, factor=factor)
@@ -184,7 +184,7 @@ def test_a_caller_may_use_its_array_again():
     route = router.route(vector)
     vector[:] = 0.0
     router.feedback(route.id, 1.0)
-    assert router._learner.answers.vectors.tolist() == [[1.0, 2.0]]
+    assert router._policy.answers.vectors.tolist() == [[1.0, 2.0]]
 
 
 def test_a_model_that_becomes_worse_is_left_and_one_that_recovers_is_used_again():
@@ -207,7 +207,7 @@ def test_weights_are_subtracted_from_the_reward():
     with pytest.raises(ValueError, match="latency is missing; expected a number, as weights names latency"):
         router.feedback(route.id, 1.0, cost=0.1)
     assert router.feedback(route.id, 1.0, cost=0.1, latency=1.0) == "learned"
-    assert router._learner.answers.rewards == [pytest.approx(1.0 - 0.2 - 0.5)]
+    assert router._policy.answers.rewards == [pytest.approx(1.0 - 0.2 - 0.5)]
 
 
 def test_a_budget_of_time():
@@ -224,12 +224,12 @@ def test_a_failure_teaches_nothing_and_costs_nothing():
     router = Router(["a", "b"], budget=1.0, seed=0)
     first = router.route([1.0, 2.0])
     router.feedback(first.id, 0.5, cost=1.0)
-    before = router._learner.policy.diagnostics().rewards_learned
+    before = router._policy.policy.diagnostics().rewards_learned
     spent = router.spent
     second = router.route([1.0, 2.0], exclude={first.model})
     assert second.model != first.model
     router.failed(second.id)
-    assert router._learner.policy.diagnostics().rewards_learned == before
+    assert router._policy.policy.diagnostics().rewards_learned == before
     assert router.spent == pytest.approx(spent)
     assert router.feedback(second.id, 1.0) == "repeated"
     assert router.history.models[second.model]["failures"] == 1
@@ -255,7 +255,7 @@ def test_feedback_comes_late_and_across_a_change_of_directions():
     for route in reversed(routes):
         assert router.feedback(route.id, 0.5, cost=0.3) == "learned"
     assert router.spent == pytest.approx(70 * 0.3)
-    assert router._learner.policy.diagnostics().rewards_learned == 70
+    assert router._policy.policy.diagnostics().rewards_learned == 70
 
 
 def test_the_encoder_is_used_for_text_and_timed():

@@ -33,7 +33,7 @@ def allowed(importer: str, imported: str) -> bool:
     if here == "client":
         return there == "served_decision"
     # A key is a row of the database; the others of these know no room at all.
-    return there in ROOMS.get(here, {"storage"} if here in ("keys", "first_key") else set()) | SHARED
+    return there in ROOMS.get(here, {"storage"} if here == "keys" else set()) | SHARED
 
 
 def test_the_rooms_of_the_service_import_one_way():

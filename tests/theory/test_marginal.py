@@ -14,9 +14,9 @@ from eigenbandits.theory.marginal import (
     left_out,
     neglect,
     noise_variance,
-    regret_evidence,
+    regret_likelihood,
     regret_residuals,
-    residual_evidence,
+    residual_likelihood,
     tempered,
 )
 
@@ -29,7 +29,7 @@ def test_known_noise_gives_the_gaussian_log_density_up_to_a_constant():
     for cover in (np.eye(5), np.eye(5) + half @ half.T):
         density = multivariate_normal(cov=noise**2 * cover).logpdf(rewards)
         residual = rewards @ np.linalg.solve(cover, rewards)
-        ours = residual_evidence(np.asarray(residual), 5, unit=1.0, weight=2.0, noise=noise)
+        ours = residual_likelihood(np.asarray(residual), 5, unit=1.0, weight=2.0, noise=noise)
         values.append(density - (ours - 0.5 * np.linalg.slogdet(cover)[1]))
     assert values[0] == pytest.approx(values[1], abs=1e-10)
 
@@ -48,7 +48,7 @@ def test_unknown_noise_is_integrated_over_its_prior():
             )
 
         integral = quad(density, 0.0, np.inf, limit=400)[0]
-        ours = residual_evidence(np.asarray(residual), 5, unit=unit, weight=weight, noise=None)
+        ours = residual_likelihood(np.asarray(residual), 5, unit=unit, weight=weight, noise=None)
         gaps.append(np.log(integral) - float(ours))
     assert gaps[0] == pytest.approx(gaps[1], abs=1e-6)
 
@@ -99,16 +99,16 @@ def test_a_member_that_was_contradicted_whenever_the_choice_was_wrong_wins():
     knows = moments(best, np.where(right, 0.0, sizes), rewards)
     blind = moments(best, np.where(rng.random(200) < 0.8, 0.0, sizes), rewards)
     gram, cross = (np.concatenate([one, other]) for one, other in zip(knows[:2], blind[:2], strict=True))
-    evidence = regret_evidence(gram, cross, knows[2], 200, unit=0.16, weight=2.0, noise=None)
-    assert evidence[0] > evidence[1] + 50.0
+    found = regret_likelihood(gram, cross, knows[2], 200, unit=0.16, weight=2.0, noise=None)
+    assert found[0] > found[1] + 50.0
 
 
 @pytest.mark.parametrize("noise", [None, 0.7])
-def test_evidence_and_what_it_leaves_out_are_a_density(noise):
+def test_likelihood_and_what_it_leaves_out_are_a_density(noise):
     """Of five rewards around 0, whose noise is known or integrated out."""
     rewards = np.array([0.3, -1.0, 0.2, 0.9, -0.4])
     known: dict[str, Any] = {"unit": 0.6, "weight": 1.5, "noise": noise}
-    ours = float(residual_evidence(np.asarray(rewards @ rewards), 5, **known)) + left_out(5, **known)
+    ours = float(residual_likelihood(np.asarray(rewards @ rewards), 5, **known)) + left_out(5, **known)
     if noise is None:
         expected = quad(
             lambda variance: (

@@ -68,7 +68,7 @@ def test_omegas_by_hand():
     # d = 6, m = 2, t = 3: tL²/(mλ) = 3, so 0.5 √(2 log 10 + 6 log 4) + 3 √2.
     assert radius.omega_paper(**WITH_L, rounds=3, dim=6, rank=2) == pytest.approx(6.0400649798717946, rel=1e-14)
     # tL²/(dλ) = 1, so 0.5 √(2 log 10 + 6 log 2) + 3 √2.
-    assert radius.omega_oful(**WITH_L, rounds=3, dim=6) == pytest.approx(5.7228478744200835, rel=1e-14)
+    assert radius.omega_paper(**WITH_L, rounds=3, dim=6) == pytest.approx(5.7228478744200835, rel=1e-14)
 
 
 def test_spend_by_hand_and_in_sum():
@@ -87,7 +87,7 @@ def test_nothing_learnt_leaves_the_prior():
     prior = pytest.approx(5.315623700263959, rel=1e-14)
     assert radius.beta_worst_case(**WITH_L, rounds=0, rank=2, projection_error=1.0) == prior
     assert radius.omega_paper(**WITH_L, rounds=0, dim=6, rank=2) == prior
-    assert radius.omega_oful(**WITH_L, rounds=0, dim=6) == prior
+    assert radius.omega_paper(**WITH_L, rounds=0, dim=6) == prior
     assert radius.omega_logdet(**KNOWN, log_det_ratio=0.0) == prior
     assert radius.beta(**KNOWN, log_det_ratio=0.0, projection_error=1.0, coupling=0.0) == prior
 
@@ -101,7 +101,7 @@ def test_a_log_determinant_below_zero_is_rounding_and_counts_as_zero():
 def test_no_noise_leaves_no_noise_term():
     silent = {**WITH_L, "noise": 0.0}
     assert radius.noise_radius(noise=0.0, log_det_ratio=5.0, delta=0.1) == 0.0
-    assert radius.omega_oful(**silent, rounds=10, dim=6) == pytest.approx(3 * math.sqrt(2), rel=1e-15)
+    assert radius.omega_paper(**silent, rounds=10, dim=6) == pytest.approx(3 * math.sqrt(2), rel=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
@@ -112,7 +112,7 @@ def test_radii_do_not_depend_on_the_unit_of_the_actions(scale):
     worst = radius.beta_worst_case(**scaled_l, rounds=3, rank=2, projection_error=0.25)
     assert worst == pytest.approx(11.437711167387530, rel=1e-13)
     assert radius.omega_paper(**scaled_l, rounds=3, dim=6, rank=2) == pytest.approx(6.0400649798717946, rel=1e-13)
-    assert radius.omega_oful(**scaled_l, rounds=3, dim=6) == pytest.approx(5.7228478744200835, rel=1e-13)
+    assert radius.omega_paper(**scaled_l, rounds=3, dim=6) == pytest.approx(5.7228478744200835, rel=1e-13)
     general = radius.beta(**scaled, log_det_ratio=2.0, projection_error=0.25, coupling=7.0 * scale)
     assert general == pytest.approx(10.777666969534171, rel=1e-13)
 

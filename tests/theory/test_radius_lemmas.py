@@ -117,7 +117,7 @@ def test_without_noise_theta_is_in_the_set_for_certain(world):
 def test_omega_logdet_is_below_oful_is_below_paper(world):
     known = world.known(noise=0.7)
     tight = radius.omega_logdet(**known, log_det_ratio=log_det_ratio(world.Z, world.ridge))
-    oful = radius.omega_oful(**known, rounds=world.rounds, action_bound=L, dim=DIM)
+    oful = radius.omega_paper(**known, rounds=world.rounds, action_bound=L, dim=DIM)
     paper = radius.omega_paper(**known, rounds=world.rounds, action_bound=L, dim=DIM, rank=RANK)
     assert tight <= slack(oful)
     assert oful < paper

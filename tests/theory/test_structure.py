@@ -224,5 +224,5 @@ def test_structure_is_frozen_and_holds_plain_floats():
 def test_every_radius_can_be_found_here():
     from eigenbandits.theory import radius
 
-    for name in ("beta", "beta_worst_case", "gamma", "noise_radius", "omega_logdet", "omega_oful", "spend"):
+    for name in ("beta", "beta_worst_case", "gamma", "noise_radius", "omega_logdet", "omega_paper", "spend"):
         assert getattr(theory, name) is getattr(radius, name)

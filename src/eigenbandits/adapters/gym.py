@@ -1,7 +1,5 @@
 """Gymnasium: our problems for its agents, and its environments for our policies. Needs the extra `gym`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, SupportsFloat
 

@@ -1,7 +1,5 @@
 """MCP: tools with which an agent asks the service for a decision and reports its reward. Needs the extra `mcp`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Algorithm: a policy declared by its fields and by the parts built from them."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import InitVar, dataclass, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """EigenUCB and EigenTS: the flagship algorithms, with a prior learned from the spectrum and the rewards."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eigenbandits.algorithms.base import Centered, Floored, Optimistic, Parts
@@ -87,7 +85,9 @@ class EigenUCB(Optimistic, _Eigen):
         if not self.certified:
             return *self.spectral(), self.optimism()
         if self.noise is None or self.theta_bound is None:
-            raise ValueError("certified=True requires noise and theta_bound: a proof cannot learn what it rests on.")
+            raise ValueError(
+                "certified=True requires noise and theta_bound: a guarantee cannot rest on estimates of them."
+            )
         belief = Screened(self.noise, self.theta_bound, self.delta, self.width)
         return BoundedSpectrum(), belief, self.optimism()
 

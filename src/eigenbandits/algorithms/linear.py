@@ -1,7 +1,5 @@
 """The linear bandits to which PSLB is compared, each with its reference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eigenbandits.algorithms.base import Centered, Confident, Floored, Optimistic, Parts

@@ -1,7 +1,5 @@
 """PSLB, the paper's algorithm, and Thompson sampling in its subspace."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass
 
 from eigenbandits import inputs

@@ -1,7 +1,5 @@
 """Reference policies: greedy ones, a random one, and one that knows θ*."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The ellipsoid C_d around the ridge estimate in the ambient space (Abbasi-Yadkori, Pál and Szepesvári 2011)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -243,7 +241,6 @@ class Ambient(RidgeBelief):
                 theta_bound=self.theta_bound,
                 ridge=self.ridge,
             )
-        dim = len(self.center)
         return radii.omega_paper(
             noise=self.noise,
             rounds=self.evidence.count + 1,
@@ -251,8 +248,8 @@ class Ambient(RidgeBelief):
             theta_bound=self.theta_bound,
             ridge=self.ridge,
             action_bound=self.action_bound or max(self.evidence.largest_norm, offered),
-            dim=dim,
-            rank=dim if self.rank is None else self.rank,
+            dim=len(self.center),
+            rank=self.rank,
         )
 
     def view(self, lifted: Array) -> View:

@@ -1,7 +1,5 @@
 """Sampling models around an ellipsoid's center in many dimensions, as far as a decision set can distinguish them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

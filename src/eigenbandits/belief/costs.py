@@ -1,7 +1,5 @@
 """Cost estimates from the statistics of the rewards: the same Σ, and a second right-hand side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -93,9 +91,9 @@ class CostEstimate(Component):
         """Add up the right-hand sides."""
         used = [replica for replica in replicas if replica.part.moment.size]
         if used:
-            self.moment = sum(
-                (replica.weight * replica.shift.vector(replica.part.moment) for replica in used),
-                np.zeros(len(used[0].part.moment)),
-            )
-            self.center = np.zeros(len(self.moment)) if not self.center.size else self.center
+            self.moment = np.zeros(len(used[0].part.moment))
+            for replica in used:
+                self.moment = self.moment + replica.weight * replica.shift.vector(replica.part.moment)
+            if not self.center.size:
+                self.center = np.zeros(len(self.moment))
         self.due = 1

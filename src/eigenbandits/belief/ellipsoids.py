@@ -1,7 +1,5 @@
 """Two ellipsoids: whether they intersect, and the exact optimum of a linear function over the intersection."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,22 +45,25 @@ class Intersection:
         # The second set's axes in coordinates in which the first is the unit ball.
         mixed = (first.vectors.T @ second.vectors) * (second_lengths / first_lengths[:, None])
         left, singular, _ = np.linalg.svd(mixed)
-        self._e = np.maximum(singular, np.finfo(float).eps * singular[0]) ** -2.0
-        self._to = (first.vectors * first_lengths) @ left  # z̃ = toᵀ z, φ = c₁ + to y
-        self._c1 = first.center
+        # In the common coordinates y, φ = first center + axes · y: q₁ = ‖y‖², q₂ = Σ curvatures · (y − gap)².
+        self._curvatures = np.maximum(singular, np.finfo(float).eps * singular[0]) ** -2.0
+        self._axes = (first.vectors * first_lengths) @ left
+        self._first_center = first.center
         self._gap = left.T @ ((first.vectors.T @ (second.center - first.center)) / first_lengths)
         self._log_ratio = self._deepest()
 
     def _deepest(self) -> float:
         """Return the log ρ at which k(τ), the minimum of (1 − τ)q₁ + τq₂, is largest; k is concave in τ."""
         # Each term of the slope of k changes sign at ρ = e^{-1/2}.
-        ends = -0.5 * np.log(self._e)
+        ends = -0.5 * np.log(self._curvatures)
         low, high = float(ends.min()), float(ends.max())
         # Sixty-four points at a time: seven passes locate the maximum to 1e-11 of the range.
         for _ in range(7):
             places = np.linspace(low, high, 64)
             ratio = np.exp(places)[:, None]
-            slopes = ((1.0 - ratio**2 * self._e) / (1.0 + ratio * self._e) ** 2) @ (self._e * self._gap**2)
+            slopes = ((1.0 - ratio**2 * self._curvatures) / (1.0 + ratio * self._curvatures) ** 2) @ (
+                self._curvatures * self._gap**2
+            )
             rising = int(np.count_nonzero(slopes[1:-1] > 0.0))
             low, high = float(places[rising]), float(places[rising + 1])
         return 0.5 * (low + high)
@@ -79,27 +80,29 @@ class Intersection:
 
     def point(self) -> Array:
         """Return the point that lies deepest in both; it is in the intersection unless that is empty."""
-        return np.asarray(self._c1 + self._to @ self._center(np.array([self._log_ratio]))[0])
+        return np.asarray(self._first_center + self._axes @ self._center(np.array([self._log_ratio]))[0])
 
     def support(self, directions: Array) -> Array:
         """Return max zᵀφ over the intersection for each row z; −inf for all rows if it is empty."""
         if self.empty:
             return np.full(len(directions), -np.inf)
-        z = directions @ self._to
-        return np.asarray(directions @ self._c1 + np.einsum("ij,ij->i", z, self._optima(z)))
+        z = directions @ self._axes
+        return np.asarray(directions @ self._first_center + np.einsum("ij,ij->i", z, self._optima(z)))
 
     def optimum(self, direction: Array) -> Array:
         """Return the φ in the intersection that maximizes zᵀφ; meaningless if the intersection is empty."""
-        return np.asarray(self._c1 + self._to @ self._optima((direction @ self._to)[None])[0])
+        return np.asarray(self._first_center + self._axes @ self._optima((direction @ self._axes)[None])[0])
 
     def boundary(self, count: int, rng: np.random.Generator) -> Array:
         """Return points (count, q) on the boundary of the intersection, in all directions from its deepest point."""
         start = self._center(np.array([self._log_ratio]))[0]
         steps = rng.standard_normal((count, len(start)))
         # Half of the directions are uniform in the first ellipsoid's metric, half in the second's.
-        steps[count // 2 :] /= np.sqrt(self._e)
-        reach = np.minimum(_reach(start, steps, np.ones_like(self._e)), _reach(start - self._gap, steps, self._e))
-        return np.asarray(self._c1 + (start + reach[:, None] * steps) @ self._to.T)
+        steps[count // 2 :] /= np.sqrt(self._curvatures)
+        reach = np.minimum(
+            _reach(start, steps, np.ones_like(self._curvatures)), _reach(start - self._gap, steps, self._curvatures)
+        )
+        return np.asarray(self._first_center + (start + reach[:, None] * steps) @ self._axes.T)
 
     def _optima(self, z: Array) -> Array:
         """Return the optimum for each row of z, relative to the first center and in the common coordinates."""
@@ -108,7 +111,7 @@ class Intersection:
         best = np.asarray(z / np.maximum(norms, tiny)[:, None])
         # If one ellipsoid's own optimum lies in the other ellipsoid, it is the answer.
         outside_second = (self._second(best - self._gap) > 1.0) & (norms > 0.0)
-        scaled = z / self._e
+        scaled = z / self._curvatures
         other = self._gap + scaled / np.sqrt(np.maximum(np.einsum("ij,ij->i", z, scaled), tiny))[:, None]
         inside_first = np.einsum("ij,ij->i", other, other) <= 1.0
         best[outside_second] = other[outside_second]
@@ -143,38 +146,41 @@ class Intersection:
             rose = rising
         return middle
 
-    # Below, ρ = τ/(1 − τ) and u = 1 + ρe; the weights of E_τ are then (1 − τ) + τe = u/(1 + ρ).
+    # Below, ρ = τ/(1 − τ) is the ratio and e are the curvatures; those of E_τ are (1 − τ) + τe = (1 + ρe)/(1 + ρ).
 
     def _center(self, log_ratio: Array) -> Array:
         """Return the center of E_τ, relative to the first ellipsoid's."""
         ratio = np.exp(log_ratio)[:, None]
-        return np.asarray(ratio * self._e * self._gap / (1.0 + ratio * self._e))
+        return np.asarray(ratio * self._curvatures * self._gap / (1.0 + ratio * self._curvatures))
 
     def _shrink(self, log_ratio: Array) -> Array:
         """Return k(τ): E_τ is an ellipsoid of squared radius 1 − k in its own metric."""
         ratio = np.exp(log_ratio)[:, None]
-        terms = self._e * self._gap**2 / (1.0 + ratio * self._e)
+        terms = self._curvatures * self._gap**2 / (1.0 + ratio * self._curvatures)
         return np.asarray((ratio[:, 0] / (1.0 + ratio[:, 0])) * terms.sum(axis=1))
 
     def _second(self, offset: Array) -> Array:
         """Return q₂ for points relative to the second center."""
-        return np.asarray(np.square(offset) @ self._e)
+        return np.asarray(np.square(offset) @ self._curvatures)
 
     def _at(self, z: Array, log_ratio: Array) -> tuple[Array, Array]:
         """Return the optimum over E_τ along each row of z, relative to the first center and to the second."""
         ratio = np.exp(log_ratio)[:, None]
-        u = 1.0 + ratio * self._e
-        axes = z * ((1.0 + ratio) / u)
-        spread = np.maximum(np.einsum("ij,ij->i", z, axes), np.finfo(float).tiny)
-        room = np.maximum(1.0 - self._shrink(log_ratio), 0.0)
-        step = axes * np.sqrt(room / spread)[:, None]
-        left = self._gap / u
-        return np.asarray(step + ratio * self._e * left), np.asarray(step - left)
+        weights = 1.0 + ratio * self._curvatures
+        conjugate = z * ((1.0 + ratio) / weights)
+        squares = np.maximum(np.einsum("ij,ij->i", z, conjugate), np.finfo(float).tiny)
+        radii = np.maximum(1.0 - self._shrink(log_ratio), 0.0)
+        step = conjugate * np.sqrt(radii / squares)[:, None]
+        # The center of E_τ lies between the two centers.
+        from_second = self._gap / weights
+        return np.asarray(step + ratio * self._curvatures * from_second), np.asarray(step - from_second)
 
 
 def _reach(offset: Array, steps: Array, weights: Array) -> Array:
     """Return how far along each step the boundary Σ weights·y² = 1 is, from an offset inside."""
-    a = (weights * steps**2).sum(axis=1)
-    b = (weights * steps * offset).sum(axis=1)
-    c = np.minimum((weights * offset**2).sum() - 1.0, 0.0)
-    return np.asarray(-c / (b + np.sqrt(np.maximum(b**2 - a * c, np.finfo(float).tiny))))
+    # The positive root t of Σ weights·(offset + t·step)² = 1, in the form that loses nothing to cancellation.
+    squares = (weights * steps**2).sum(axis=1)
+    products = (weights * steps * offset).sum(axis=1)
+    excess = np.minimum((weights * offset**2).sum() - 1.0, 0.0)
+    roots = np.sqrt(np.maximum(products**2 - squares * excess, np.finfo(float).tiny))
+    return np.asarray(-excess / (products + roots))

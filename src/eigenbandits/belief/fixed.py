@@ -1,7 +1,5 @@
 """A model that rewards do not change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

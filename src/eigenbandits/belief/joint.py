@@ -1,7 +1,5 @@
 """Line 9 of Algorithm 1: the joint maximum of (P′x)ᵀθ over plausible projections P′ and plausible models θ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -153,12 +151,13 @@ class JointSearch:
 class _Scaled:
     """The problem for an action and S of size 1, in variables that stay of that size as ε goes to 0.
 
-    The variables are (α, ρ, u, w): a = V̂ᵀx + εα, ‖b‖ = ερ, φ = φ̂ + βWᵀu and w the part of θ along b.
+    The variables are (α, ρ, u, w), in the code `shift`, `length`, `step` and `rest`: a = V̂ᵀx + εα, ‖b‖ = ερ,
+    φ = φ̂ + βWᵀu, and w is the part of θ along b. Of x, `inside` is V̂ᵀx and `outside` is ‖(I − P̂)x‖.
     """
 
     def __init__(self, joint: JointProblem, coordinates: Array, outside: float, shortest: Array) -> None:
-        self.m = joint.rank
-        self.all, self.p, self.q = coordinates, coordinates[: joint.rank], outside
+        self.rank = joint.rank
+        self.coordinates, self.inside, self.outside = coordinates, coordinates[: joint.rank], outside
         self.error = min(joint.error, _WIDEST) if joint.outside_dim else 0.0
         self.line = joint.outside_dim == 1
         self.center = joint.center / joint.theta_bound
@@ -167,80 +166,89 @@ class _Scaled:
         # Slightly longer than the shortest φ, so that there is something to search if S is contradicted.
         self.reach = max(1.0, float(np.linalg.norm(shortest)) * (1.0 + 1e-6))
 
-    def split(self, v: Array) -> tuple[Array, float, Array, float]:
+    def split(self, point: Array) -> tuple[Array, float, Array, float]:
         """Return α, ρ, u and w."""
-        return v[: self.m], float(v[self.m]), v[self.m + 1 : -1], float(v[-1])
+        rank = self.rank
+        return point[:rank], float(point[rank]), point[rank + 1 : -1], float(point[-1])
 
-    def value(self, v: Array) -> float:
+    def value(self, point: Array) -> float:
         """Return −(P′x)ᵀθ."""
-        shift, length, step, rest = self.split(v)
+        shift, length, step, rest = self.split(point)
         phi = self.center + self.axes @ step
-        return -float(self.all @ phi + self.error * (shift @ phi[: self.m] + length * rest))
+        return -float(self.coordinates @ phi + self.error * (shift @ phi[: self.rank] + length * rest))
 
-    def slope(self, v: Array) -> Array:
+    def slope(self, point: Array) -> Array:
         """Return the gradient of `value`."""
-        shift, length, step, rest = self.split(v)
+        shift, length, step, rest = self.split(point)
         phi = self.center + self.axes @ step
-        target = self.all.copy()
-        target[: self.m] += self.error * shift
-        gradient = np.empty_like(v)
-        gradient[: self.m] = -self.error * phi[: self.m]
-        gradient[self.m] = -self.error * rest
-        gradient[self.m + 1 : -1] = -(self.axes.T @ target)
+        target = self.coordinates.copy()
+        target[: self.rank] += self.error * shift
+        gradient = np.empty_like(point)
+        gradient[: self.rank] = -self.error * phi[: self.rank]
+        gradient[self.rank] = -self.error * rest
+        gradient[self.rank + 1 : -1] = -(self.axes.T @ target)
         gradient[-1] = -self.error * length
         return gradient
 
     def along(self, shift: Array, length: float) -> float:
         """Return bᵀ(I − P̂)x/ε, which yᵀ(x − y) = 0 determines."""
-        return float((self.p + self.error * shift) @ shift + self.error * length**2)
+        return float((self.inside + self.error * shift) @ shift + self.error * length**2)
 
-    def room(self, v: Array) -> Array:
+    def room(self, point: Array) -> Array:
         """Return the slack of each constraint, negative if it is violated."""
-        shift, length, step, rest = self.split(v)
-        phi, a = self.center + self.axes @ step, self.p + self.error * shift
-        along, left = self.along(shift, length), 1.0 - self.error**2
+        shift, length, step, rest = self.split(point)
+        phi, inside = self.center + self.axes @ step, self.inside + self.error * shift
+        along, cosine_squared = self.along(shift, length), 1.0 - self.error**2
+        # ‖(I − P̂)(x − y)‖² = q² − 2bᵀx + ‖b‖², q = ‖(I − P̂)x‖.
+        missed = self.outside**2 - 2.0 * self.error * along + (self.error * length) ** 2
         inequalities = [
-            float(a @ a) - left * length**2,
-            self.q**2 - 2.0 * self.error * along + (self.error * length) ** 2 - left * float(shift @ shift),
-            1.0 - float(step @ step),
-            self.reach**2 - float(phi @ phi) - rest**2,
+            float(inside @ inside) - cosine_squared * length**2,  # ‖b‖ ≤ tan Θ ‖a‖
+            missed - cosine_squared * float(shift @ shift),  # ‖P̂(x − y)‖ ≤ tan Θ ‖(I − P̂)(x − y)‖
+            1.0 - float(step @ step),  # φ is in the ellipsoid
+            self.reach**2 - float(phi @ phi) - rest**2,  # ‖θ‖ ≤ S
         ]
-        if not self.line:
-            inequalities += [length * self.q - along, length * self.q + along]
+        if not self.line:  # |bᵀx| ≤ ‖b‖ q
+            inequalities += [length * self.outside - along, length * self.outside + along]
         return np.array(inequalities)
 
-    def room_slope(self, v: Array) -> Array:
+    def room_slope(self, point: Array) -> Array:
         """Return the Jacobian of `room`."""
-        shift, length, step, rest = self.split(v)
-        phi, a = self.center + self.axes @ step, self.p + self.error * shift
-        m, error, left = self.m, self.error, 1.0 - self.error**2
-        turning = a + error * shift
-        jacobian = np.zeros((4 if self.line else 6, len(v)))
-        jacobian[0, :m], jacobian[0, m] = 2.0 * error * a, -2.0 * left * length
-        jacobian[1, :m], jacobian[1, m] = -2.0 * error * turning - 2.0 * left * shift, -2.0 * error**2 * length
-        jacobian[2, m + 1 : -1] = -2.0 * step
-        jacobian[3, m + 1 : -1], jacobian[3, -1] = -2.0 * (self.axes.T @ phi), -2.0 * rest
+        shift, length, step, rest = self.split(point)
+        phi, inside = self.center + self.axes @ step, self.inside + self.error * shift
+        error, cosine_squared = self.error, 1.0 - self.error**2
+        # The gradient of `along` by the shift.
+        turning = inside + error * shift
+        jacobian = np.zeros((4 if self.line else 6, len(point)))
+        # The columns of each variable; rows are in the order of `room`.
+        shifts, steps = slice(0, self.rank), slice(self.rank + 1, -1)
+        lengths, rests = jacobian[:, self.rank], jacobian[:, -1]
+        jacobian[0, shifts] = 2.0 * error * inside
+        jacobian[1, shifts] = -2.0 * error * turning - 2.0 * cosine_squared * shift
+        jacobian[2, steps] = -2.0 * step
+        jacobian[3, steps] = -2.0 * (self.axes.T @ phi)
+        lengths[:2] = -2.0 * cosine_squared * length, -2.0 * error**2 * length
+        rests[3] = -2.0 * rest
         if not self.line:
-            jacobian[4, :m], jacobian[4, m] = -turning, self.q - 2.0 * error * length
-            jacobian[5, :m], jacobian[5, m] = turning, self.q + 2.0 * error * length
+            jacobian[4, shifts], jacobian[5, shifts] = -turning, turning
+            lengths[4:] = self.outside - 2.0 * error * length, self.outside + 2.0 * error * length
         return jacobian
 
-    def on_line(self, v: Array) -> float:
+    def on_line(self, point: Array) -> float:
         """Return how far b is from the only direction outside, if d − m = 1."""
-        shift, length, _, _ = self.split(v)
-        return self.along(shift, length) - length * self.q
+        shift, length, _, _ = self.split(point)
+        return self.along(shift, length) - length * self.outside
 
-    def on_line_slope(self, v: Array) -> Array:
+    def on_line_slope(self, point: Array) -> Array:
         """Return the gradient of `on_line`."""
-        shift, length, _, _ = self.split(v)
-        gradient = np.zeros_like(v)
-        gradient[: self.m] = self.p + 2.0 * self.error * shift
-        gradient[self.m] = 2.0 * self.error * length - self.q
+        shift, length, _, _ = self.split(point)
+        gradient = np.zeros_like(point)
+        gradient[: self.rank] = self.inside + 2.0 * self.error * shift
+        gradient[self.rank] = 2.0 * self.error * length - self.outside
         return gradient
 
     def starts(self) -> list[Array]:
         """Return points inside the sets: the most optimistic φ that S allows, with P̂ turned by Θ in one plane."""
-        width = self.axes.T @ self.all
+        width = self.axes.T @ self.coordinates
         norm = float(np.linalg.norm(width))
         far = self.center + self.axes @ (width / norm) if norm > 0.0 else self.center
         phi = self.shortest + _share(self.shortest, far - self.shortest, self.reach) * (far - self.shortest)
@@ -249,15 +257,15 @@ class _Scaled:
         rest = math.sqrt(max(self.reach**2 - float(phi @ phi), 0.0))
         sine, cosine = self.error, math.sqrt(1.0 - self.error**2)
         points = []
-        for direction in (phi[: self.m], self.p, -self.p, -phi[: self.m]):
+        for direction in (phi[: self.rank], self.inside, -self.inside, -phi[: self.rank]):
             size = float(np.linalg.norm(direction))
             # P′ = P̂ − vvᵀ + ggᵀ with g = cos Θ v + sin Θ w, w the unit vector along the part of x outside.
-            v = direction / size if size > 0.0 else np.eye(self.m)[0]
-            along = float(v @ self.p)
-            shift, length = v * (cosine * self.q - sine * along), cosine * along + sine * self.q
-            sign = 1.0 if self.line or length >= 0.0 else -1.0
-            turned = rest * (1.0 if self.line is False or length >= 0.0 else -1.0)
-            points.append(np.concatenate([shift, [sign * length], step, [turned]]))
+            turned = direction / size if size > 0.0 else np.eye(self.rank)[0]
+            along = float(turned @ self.inside)
+            shift, length = turned * (cosine * self.outside - sine * along), cosine * along + sine * self.outside
+            # On a line the length has a sign, which the part of θ along b follows; elsewhere it is a norm.
+            variables = (length, rest if length >= 0.0 else -rest) if self.line else (abs(length), rest)
+            points.append(np.concatenate([shift, variables[:1], step, variables[1:]]))
         return points
 
     def maximize(self) -> tuple[Array, float]:
@@ -277,21 +285,21 @@ class _Scaled:
             reached = self.value(point)
             # In a plane, P̂ can be turned one way or the other, and neither leads to the other; otherwise, two starts
             # with the same optimum are enough.
-            if self.m > 1 and inside and abs(reached - value) <= _ALIKE and start is not starts[0]:
+            if self.rank > 1 and inside and abs(reached - value) <= _ALIKE and start is not starts[0]:
                 return best, -value
             if inside and reached < value:
                 best, value = point, reached
         return best, -value
 
-    def read(self, v: Array) -> dict[str, Any]:
+    def read(self, point: Array) -> dict[str, Any]:
         """Return a point in the terms of `Optimum`."""
-        shift, length, step, rest = self.split(v)
+        shift, length, step, rest = self.split(point)
         if self.line:
             along = self.error * length
         else:
-            along = self.error * self.along(shift, length) / self.q if self.q > 0.0 else 0.0
+            along = self.error * self.along(shift, length) / self.outside if self.outside > 0.0 else 0.0
         return {
-            "inside": self.p + self.error * shift,
+            "inside": self.inside + self.error * shift,
             "outside": self.error * abs(length),
             "along": along,
             "parameter": self.center + self.axes @ step,

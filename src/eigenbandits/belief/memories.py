@@ -151,10 +151,11 @@ class Memories(Belief):
         The noise is the same for all members, the largest estimate among them: as a policy learns, its rewards vary
         less, and a short memory would win just by knowing that, even if the world has not changed.
         """
-        logs = [
-            math.log(weight) - 0.5 * (reward - mean) ** 2 / (variance * (1.0 + gain)) - 0.5 * math.log1p(gain)
-            for weight, (mean, gain) in zip(self.weights.tolist(), predictions, strict=True)
-        ]
+        logs = []
+        for weight, (mean, gain) in zip(self.weights.tolist(), predictions, strict=True):
+            # A normal density of variance `variance` · (1 + gain), but for a constant.
+            surprise = (reward - mean) ** 2 / (variance * (1.0 + gain))
+            logs.append(math.log(weight) - 0.5 * surprise - 0.5 * math.log1p(gain))
         likelihoods = np.exp(np.array(logs) - max(logs))
         share = 1.0 / (self.learned + 1.0)
         return np.asarray((1.0 - share) * likelihoods / likelihoods.sum() + share * PRIOR)

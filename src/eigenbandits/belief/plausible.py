@@ -1,7 +1,5 @@
 """The projection P̃ and the model θ̃ behind a joint maximum, in all d dimensions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 `python -m benchmarks.short_lists` prints the measurements behind the constants.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from eigenbandits import linalg

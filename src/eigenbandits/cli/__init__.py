@@ -1,4 +1,4 @@
-"""The command line: `eigenbandits <command>`; each command has a module here and one line in `cli/sections.py`."""
+"""The command line: `eigenbandits <command>`; each command has a function here and a line in `cli/sections.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def app() -> typer.Typer:
     import typer
 
     from eigenbandits.cli.options import of_the_application
-    from eigenbandits.cli.sections import SECTIONS, Sections
+    from eigenbandits.cli.sections import SECTIONS, SHARED, Sections
 
     # Plain text: an error is one sentence on one line, and help reads the same in a terminal and in a file.
     made = typer.Typer(
@@ -31,12 +31,14 @@ def app() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     made.callback()(of_the_application)
+    shared = {name: module for module, names in SHARED.items() for name in names}
     for name in (name for section in SECTIONS.values() for name in section):
-        module = import_module(f"eigenbandits.cli.{name.replace('-', '_')}")
+        function = name.replace("-", "_")
+        module = import_module(f"eigenbandits.cli.{shared.get(name, function)}")
         if hasattr(module, "commands"):
             made.add_typer(module.commands, name=name)
         else:
-            made.command(name)(module.command)
+            made.command(name)(getattr(module, function if name in shared else "command"))
     return made
 
 

@@ -1,7 +1,5 @@
 """`eigenbandits audit`: what a set of vectors shows, and which policy to start with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`eigenbandits data`: fetch the public datasets, and show which are available."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +24,7 @@ def fetch(
         typer.Option(help="Folder of the raw data.", show_default="EIGENBANDITS_DATA, or a folder in the user's cache"),
     ] = None,
 ) -> None:
-    """Fetch a dataset from its public source; stop it at any time, and the same command continues."""
+    """Fetch a dataset from its public source. Stop it at any time, and the same command continues."""
     from eigenbandits.lab.downloads import fetch as fetch_source
     from eigenbandits.lab.studies.problems import fetch as problems
     from eigenbandits.papers.lale2019.datasets import sources
@@ -40,9 +38,9 @@ def fetch(
 
 @commands.command()
 def status(data: options.Data = None) -> None:
-    """Show which datasets are available, where, and whether they are complete."""
+    """Show which datasets are available and complete, and where."""
     from eigenbandits.lab.studies.problems.catalogue import state
-    from eigenbandits.papers.lale2019.datasets.status import states
+    from eigenbandits.papers.lale2019.datasets.sources import states
 
     with options.failures(ValueError, OSError):
         for line in (*states(data), state(data)):

@@ -1,7 +1,5 @@
 """`eigenbandits features`: from raw images to files of features, and what the cache holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +46,7 @@ def make(
     data_folder: options.Data = None,
     cache: options.Cache = None,
 ) -> None:
-    """Train networks of the paper's construction and keep their features; existing files are not made again."""
+    """Train the paper's networks and keep their features. Existing files are not made again."""
     need("torch", "torch", what="Training a network")
     import torch
 
@@ -66,7 +64,7 @@ def convert_weights(
     source: Annotated[Path, typer.Argument(help="Weights as torch.save wrote them.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="The .npz file to write.", show_default=False)],
 ) -> None:
-    """Convert a file of pre-trained torch weights into an .npz file of plain arrays."""
+    """Convert pre-trained torch weights into an .npz file of arrays."""
     need("torch", "torch", what="Reading torch weights")
     from eigenbandits.papers.lale2019.networks.weights import convert
 
@@ -76,7 +74,7 @@ def convert_weights(
 
 @commands.command("list")
 def show(cache: options.Cache = None) -> None:
-    """List the features in the cache: the networks' accuracies, and how well the actions' main direction shows θ*."""
+    """List the features in the cache, and how accurate they are. Shows how well the main direction reveals θ*, too."""
     from eigenbandits.lab.folders import cache_folder
     from eigenbandits.lab.reporting.tables import aligned
     from eigenbandits.papers.lale2019.features.file import read_header

@@ -69,7 +69,7 @@ def create(
 
 @commands.command("generate")
 def generate() -> None:
-    """Print a random key without storing it, for EIGENBANDITS_FIRST_KEY, which a new service takes as its first."""
+    """Print a random key without storing it. A new service takes the one in EIGENBANDITS_FIRST_KEY as its first key."""
     from eigenbandits.serve.keys import random_text
 
     typer.echo(random_text())
@@ -77,7 +77,7 @@ def generate() -> None:
 
 @commands.command("list")
 def show(config: options.Config = None, folder: Folder = None, database: Address = None) -> None:
-    """List all keys: id, name, scopes, and when they were created and revoked."""
+    """List all keys with their ids, names, scopes and dates."""
     with _journal(config, folder, database) as journal:
         keys = journal.keys()
     for key in keys:

@@ -1,7 +1,5 @@
 """`eigenbandits offpolicy`: how often off-policy intervals hold, and what randomized optimism costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +21,9 @@ def coverage(
     arms: Annotated[
         list[int] | None,
         typer.Option(
-            help="K, the vectors to choose from; repeat it for several.", show_default="5, 100 and 500", min=1
+            help="K, the number of vectors to choose from; repeat the option for several.",
+            show_default="5, 100 and 500",
+            min=1,
         ),
     ] = None,
     rounds: options.Rounds = 1000,
@@ -32,7 +32,7 @@ def coverage(
     floor: Annotated[float, typer.Option(help="ε, the floor of every policy.")] = 0.1,
     out: options.Out = Path("results/offpolicy-coverage"),
 ) -> None:
-    """Write logs with every randomized policy while it learns, and count how often 95 % intervals hold the truth.
+    """Count how often 95 % intervals from logs contain the truth. Every randomized policy writes logs while it learns.
 
     Two targets are evaluated from each log, by inverse propensity and doubly robust: a uniform one, which is worth
     exactly 1, and one that prefers the better actions.
@@ -61,7 +61,7 @@ def regret(
     gamma: Annotated[
         list[float] | None,
         typer.Option(
-            help="γ, how strongly chance favors the most promising action; repeat it for several.",
+            help="γ, how strongly chance favors the most promising action; repeat the option for several.",
             show_default="the rule's own",
         ),
     ] = None,
@@ -70,7 +70,7 @@ def regret(
     first_seed: options.FirstSeed = 1000,
     out: options.Out = Path("results/offpolicy-regret"),
 ) -> None:
-    """Compare optimistic policies with rule="randomized" and without on the same seeds: regret, and its ratio."""
+    """Measure the regret that randomized choices cost. Optimistic policies run with rule="randomized" and without."""
     from eigenbandits.lab.studies import randomized
 
     environments = {"paper": randomized.PAPER}

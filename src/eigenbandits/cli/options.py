@@ -1,7 +1,5 @@
 """Options that several commands share, so that the same word means the same thing everywhere."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -69,16 +67,16 @@ def _count(text: str, **more: Any) -> Any:
 
 _PER_USER = "or a folder in the user's cache"
 
-Rounds = Annotated[int, _count("Rounds of each run.")]
-_NAMES = "Their names; repeat it, or use commas, for several."
+Rounds = Annotated[int, _count("Number of rounds in each run.")]
+_NAMES = "Their names; for several, repeat the option or use commas."
 Names = Annotated[list[str] | None, typer.Option(help=_NAMES, show_default="all")]
 AvailableNames = Annotated[list[str] | None, typer.Option(help=_NAMES, show_default="all in the folder of the data")]
 Seeds = Annotated[int, _count("Number of runs, each with its own seed.")]
 FirstSeed = Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)]
-Dim = Annotated[int, _count("d, the numbers in each vector.")]
-Rank = Annotated[int, _count("m, the dimensions of the hidden subspace.")]
-Arms = Annotated[int, _count("K, the vectors to choose from in each round.")]
-Perturbation = Annotated[float, typer.Option(help="Energy of the perturbation as a multiple of the signal's.")]
+Dim = Annotated[int, _count("d, the length of each vector.")]
+Rank = Annotated[int, _count("m, the dimension of the hidden subspace.")]
+Arms = Annotated[int, _count("K, the number of vectors to choose from in each round.")]
+Perturbation = Annotated[float, typer.Option(help="The perturbation's energy, as a multiple of the signal's.")]
 Spread = Annotated[float, typer.Option(help="Largest over smallest eigenvalue of the signal, λ₊/λ₋.")]
 Vectors = Annotated[VectorKind, typer.Option("--vectors", help="How the vectors are distributed.")]
 Noise = Annotated[float, typer.Option(help="R, the standard deviation of the reward noise.")]

@@ -1,7 +1,5 @@
 """`eigenbandits router`: run the gateway for language models, or measure the router against ParetoBandit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +18,7 @@ def serve(
     config: Annotated[Path, typer.Option(help="TOML file of settings; docs/howto/router.md shows one.")],
     check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
 ) -> None:
-    """Run a gateway that speaks the OpenAI chat API and picks a model for each request."""
+    """Run a gateway for the OpenAI chat API that picks models. It learns from feedback which one suits a request."""
     need("router", "httpx", "starlette", "uvicorn", what="The gateway")
     import uvicorn
 
@@ -48,16 +46,16 @@ def study(
     ] = None,
     scenarios: Annotated[
         list[str] | None,
-        typer.Option(help="pacing, budgets, price, degraded, arrival, bad-arrival, pairs, times; all by default."),
+        typer.Option(help="pacing, budgets, price, degraded, arrival, bad-arrival, pairs or times; all by default."),
     ] = None,
     peer: Annotated[bool, typer.Option("--peer", help="Run ParetoBandit too; it must be installed.")] = False,
     seeds: options.Seeds = 20,
     first_seed: Annotated[
-        int | None, typer.Option(help="The first seed; ParetoBandit's own by default.", min=0)
+        int | None, typer.Option(help="The first seed; by default ParetoBandit's own.", min=0)
     ] = None,
     out: options.Out = Path("results/router"),
 ) -> None:
-    """Measure the router on judged and priced answers (`router/` in the folder of the data), against ParetoBandit."""
+    """Measure the router against ParetoBandit. Judged and priced answers are read from `router/` in the data folder."""
     from eigenbandits.lab.folders import data_folder
     from eigenbandits.lab.studies import router
 
@@ -89,7 +87,7 @@ def calibrate(
     first_seed: options.FirstSeed = 0,
     out: options.Out = Path("results/router"),
 ) -> None:
-    """Try other values of one of the router's constants on the answers of `study`, and print what each leads to."""
+    """Try other values of one of the router's constants. Uses the requests of `study`, and prints the effects."""
     from eigenbandits.lab.folders import data_folder
     from eigenbandits.lab.studies import router
 

@@ -1,7 +1,5 @@
 """Options that come together, declared once: those of an experiment's engine, and those of the paper's model."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass

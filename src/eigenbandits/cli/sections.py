@@ -1,12 +1,10 @@
 """The commands by section, and the help that lists them so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from typer.core import TyperGroup
 
-# What `eigenbandits --help` lists. The module of a command has a function `command`, or `commands` of its own.
+# What `eigenbandits --help` lists.
 SECTIONS = {
     "First steps": {
         "demo": "See EigenUCB at work, on images and on the paper's model.",
@@ -41,8 +39,15 @@ SECTIONS = {
         "belief-age": "Regret by the age of the belief that decides.",
         "coverage": "How often the truth leaves each confidence set.",
         "estimates": "Estimates of the rank and of the projection error.",
-        "calibrate": "What other values of the library's constants lead to.",
+        "calibrate": "The effect of other values of the library's constants.",
     },
+}
+# Modules with a function for each of several commands. Any other command has a module of its own, with a function
+# `command`, or with `commands` of its own.
+SHARED = {
+    "experiments": ("demo", "run", "report", "compare"),
+    "services": ("serve", "decide-server", "learner", "import-log", "mcp"),
+    "studies": tuple(name for name in SECTIONS["Studies that the documentation reports"] if name != "offpolicy"),
 }
 
 

@@ -1,7 +1,5 @@
 """`eigenbandits --version`: what a bug report should name, whichever extras are installed."""
 
-from __future__ import annotations
-
 import platform
 
 import eigenbandits

@@ -66,7 +66,7 @@ class LowRank:
     mean : float
         The norm, as a multiple of `scale`, of a vector μ in a uniformly random direction of ℝᵈ that is added
         to every action. It adds the same μᵀθ* to every reward: regret is as before (unless two-valued rewards
-        are cut), but a learner meets an offset, and the second moment of the actions gets one large direction
+        are cut), but a policy meets an offset, and the second moment of the actions gets one large direction
         that says nothing about which action is best.
     vectors : {"sphere", "cube", "heavy", "duplicates"}
         - ``"sphere"``: ξ uniform on the sphere of radius √m in ℝᵐ, ψ uniform on that of radius σ√d in ℝᵈ.

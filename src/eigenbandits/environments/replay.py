@@ -118,9 +118,9 @@ class Replay:
         if self.events.uniform:
             return 1.0 / int(self.events.sizes.max())
         raise ValueError(
-            "this log did not choose evenly, and does not say how unlikely the rows were that it did not choose; pass "
-            "a number that none of their probabilities is below, Replay(log, least=ε/K) for a log with a floor ε, "
-            "or estimate what a policy is worth: Replay(log).value(policy)."
+            "the choices in this log were not uniform, and it has no probabilities of the rows that were not chosen; "
+            "pass a lower bound on them, such as Replay(log, least=ε/K) for a log with a floor ε, or estimate what a "
+            "policy is worth: Replay(log).value(policy)."
         )
 
 

@@ -1,7 +1,5 @@
 """Random vectors of identity covariance: on a sphere, in a cube, heavy-tailed, in near-duplicate pairs."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

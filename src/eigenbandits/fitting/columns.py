@@ -1,7 +1,5 @@
 """Columns of a log as arrays: vectors from a column of lists or from columns of numbers, rewards, decision sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

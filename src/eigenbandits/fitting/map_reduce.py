@@ -1,7 +1,5 @@
 """Fit a policy to a log: each shard teaches a fresh replica, and the replicas are merged two by two."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """Where a log is stored, cut into shards that are read in batches: Parquet files, Arrow datasets, Dask data frames."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath

@@ -1,7 +1,5 @@
 """Arrays that a user passes as they are, or as a .npy file that is mapped from disk instead of copied."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of what users pass: each error says in one sentence what was wrong and what was expected."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

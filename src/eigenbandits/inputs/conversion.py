@@ -1,7 +1,5 @@
 """Vectors of many forms, read as NumPy arrays: columns of lists, nullable types, tensors of half precision."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from numbers import Real
 from typing import Any

@@ -1,7 +1,5 @@
 """Public datasets over HTTP: fetched once, checked by checksums, resumed where they stopped."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import tarfile

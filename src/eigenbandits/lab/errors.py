@@ -1,7 +1,5 @@
 """Errors of the lab, which suggest the name that was probably meant."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """The folders of data and of cached results: given, named by an environment variable, or in the user's cache."""
 
-from __future__ import annotations
-
 import os
 from os import PathLike
 from pathlib import Path

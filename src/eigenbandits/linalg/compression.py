@@ -1,7 +1,5 @@
 """A symmetric matrix compressed to a few directions: bounds on the norms of many rows at a fraction of their cost."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

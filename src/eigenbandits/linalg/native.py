@@ -7,8 +7,6 @@ backend is written here as loops that the compiler can inline into the steps.
 Compiling takes half a minute, once per machine: the native code is cached next to the package or in the user's cache.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable

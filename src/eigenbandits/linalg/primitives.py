@@ -1,7 +1,5 @@
 """Products, norms and small positive definite systems: operations that take NumPy, BLAS or LAPACK one call each."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

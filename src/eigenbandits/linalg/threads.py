@@ -7,8 +7,6 @@ their cores busy for some milliseconds after each product, in case another one f
 every round, and wait for each other. With one thread, results also do not depend on the number of cores.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a policy would have earned on logged decisions: inverse-propensity and doubly robust estimates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

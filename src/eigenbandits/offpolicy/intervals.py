@@ -1,7 +1,5 @@
 """Confidence intervals for the mean of few or skewed numbers, such as importance weights times rewards."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The probabilities with which a policy chooses the rows of the decision sets of a log."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

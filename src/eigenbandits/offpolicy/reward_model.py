@@ -1,7 +1,5 @@
 """A ridge model of the rewards of a log, for estimates that correct a model: each event by those before it alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -132,7 +132,7 @@ def _read(
             "in the same order."
         )
     if len(first) < FEWEST:
-        raise ValueError(f"old_vectors has {len(first)} rows; expected at least {FEWEST} items, better thousands.")
+        raise ValueError(f"old_vectors has {len(first)} rows; expected at least {FEWEST} items; thousands are better.")
     policy.encoder.check(first, "old_vectors")
     prior = policy.scoring.prior
     if prior is not None and (callable(prior) or np.ndim(prior)):
@@ -201,23 +201,18 @@ def _row_map(
     dim, width = mapping.matrix.shape
     matrix = np.zeros((before.lifted_dim, work.lifted_dim))
     matrix[:dim, :width] = mapping.matrix
-    kappa, new_kappa = before.centering.intercept, work.centering.intercept
-    if kappa:
-        matrix[dim, width] = new_kappa / kappa
+    intercept, new_intercept = before.centering.intercept, work.centering.intercept
+    if intercept:
+        matrix[dim, width] = new_intercept / intercept
         if not work.centering.by_set:
-            zeros = np.zeros(dim), np.zeros(width)
-            theirs, ours = (
-                zero if one.centering.reference is None else one.centering.reference
-                for one, zero in zip((before, work), zeros, strict=True)
-            )
-            matrix[dim, :width] = (mapping.new_mean - ours - (mapping.old_mean - theirs) @ mapping.matrix) / kappa
+            # What the means are away from the references of both centerings goes into the intercept's row.
+            offset = mapping.old_mean - _reference(before, dim)
+            new_offset = mapping.new_mean - _reference(work, width)
+            matrix[dim, :width] = (new_offset - offset @ mapping.matrix) / intercept
     if old[0].scores is not None:
-        columns = [
-            _lifted(policy, pairs, mean)[:, -1] for policy, pairs, mean in _both(before, work, mapping, old, new)
-        ]
-        first, second = (column - column.mean() for column in columns)
-        square = float(first @ first)
-        matrix[-1, -1] = float(first @ second) / square if square > 0.0 else 1.0
+        scores = _lifted(before, old[0], mapping.old_mean)[:, -1]
+        new_scores = _lifted(work, new[0], mapping.new_mean)[:, -1]
+        matrix[-1, -1] = _slope(scores - scores.mean(), new_scores - new_scores.mean())
     held_out_old, held_out_new = _lifted(before, old[1], mapping.old_mean), _lifted(work, new[1], mapping.new_mean)
     residuals = held_out_new - held_out_old @ matrix
     longest = float(np.sqrt(np.square(held_out_new).sum(axis=1).max()))
@@ -225,15 +220,20 @@ def _row_map(
         matrix,
         residuals.T @ residuals / len(residuals),
         longest,
-        new_kappa,
+        new_intercept,
         work.scoring.size if work.scoring.used else 0.0,
     )
 
 
-def _both(
-    before: Policy, work: Policy, mapping: VectorMap, old: tuple[_Pairs, _Pairs], new: tuple[_Pairs, _Pairs]
-) -> list[tuple[Policy, _Pairs, Array]]:
-    return [(before, old[0], mapping.old_mean), (work, new[0], mapping.new_mean)]
+def _reference(policy: Policy, dim: int) -> Array:
+    """Return the vector that a policy's centering subtracts in its lifted rows."""
+    return np.zeros(dim) if policy.centering.reference is None else policy.centering.reference
+
+
+def _slope(first: Array, second: Array) -> float:
+    """Return the least-squares factor from one vector to another; 1 if the first is zero."""
+    square = float(first @ first)
+    return float(first @ second) / square if square > 0.0 else 1.0
 
 
 def _values(policy: Policy, pairs: _Pairs, mean: Array) -> Array:

@@ -1,7 +1,5 @@
 """Chooser: the half of a policy that chooses one action, one action in each of many decision sets, or a list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

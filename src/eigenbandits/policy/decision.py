@@ -1,7 +1,5 @@
 """Decision: a choice that a policy has made, to be learned from when its reward is known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

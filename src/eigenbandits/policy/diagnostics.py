@@ -1,7 +1,5 @@
 """Diagnostics: what a policy knows about itself, in typed fields and in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self

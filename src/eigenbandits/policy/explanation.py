@@ -1,7 +1,5 @@
 """A policy's diagnostics in sentences: the findings, the reasons, and what to do about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

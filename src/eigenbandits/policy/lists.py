@@ -106,8 +106,13 @@ def flat(actions: Any, outcomes: Any) -> tuple[Any, Any]:
         return actions, outcomes
     if not isinstance(outcomes, Sequence | np.ndarray) or len(outcomes) != len(actions):
         raise ValueError(f"expected {len(actions)} outcomes, one for each list.")
-    lessons = [one.lessons(outcome) for one, outcome in zip(actions, outcomes, strict=True)]
-    return [decision for decisions, _ in lessons for decision in decisions], np.concatenate([own for _, own in lessons])
+    decisions: list[Decision] = []
+    rewards: list[Array] = []
+    for one, outcome in zip(actions, outcomes, strict=True):
+        examined, values = one.lessons(outcome)
+        decisions += examined
+        rewards.append(values)
+    return decisions, np.concatenate(rewards)
 
 
 @dataclass(frozen=True)

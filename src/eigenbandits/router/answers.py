@@ -1,7 +1,5 @@
 """`Answers`: the latest judged answers, from which a belief can be rebuilt."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`Basis`: the leading directions of all prompts seen, and the features of a prompt for each model."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`ChangeDetector`: detects that a model's answers have become better or worse than expected."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """`ModelCosts`: what the answers of each model are expected to cost, by prompt."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Routers on disk: plain arrays and a JSON header, no pickle, written atomically."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

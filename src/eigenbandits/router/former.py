@@ -1,7 +1,5 @@
 """`Former`: what models were like before they changed, since they may change back while nobody asks them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

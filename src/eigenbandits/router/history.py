@@ -1,7 +1,5 @@
 """`History`: what a router has done, over time and by model, for its page and its reports."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """`LiteLLMStrategy`: lets a router choose among the deployments of a `litellm.Router`."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any

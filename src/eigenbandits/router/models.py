@@ -1,7 +1,5 @@
 """`Model`: a language model that requests can be routed to, and its price."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`Router`: chooses a language model for each prompt, under a budget, and learns from feedback."""
 
-from __future__ import annotations
-
 import math
 import secrets
 import threading
@@ -17,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.router import files
-from eigenbandits.router.encoders import Encoder, MiniLM
 from eigenbandits.router.history import History
-from eigenbandits.router.learner import MEMORY, WIDTH, Learner, Pick
+from eigenbandits.router.model_policy import MEMORY, WIDTH, ModelPolicy, Pick
 from eigenbandits.router.models import Model, Price, as_price
+from eigenbandits.router.prompts import Encoder, MiniLM
 
 Array = NDArray[np.float64]
 RESOURCES = ("dollars", "latency")
@@ -124,7 +122,7 @@ class Router:
             raise ValueError("budget names two resources; expected one. Give the other a weight.")
         self.rank, self.width, self.memory, self.seed = rank, width, memory, seed
         self._resource, limit = next(iter(self.budget.items()), ("dollars", None))
-        self._learner = Learner([self._price(model) for model in self.models], limit, rank, width, memory, seed)
+        self._policy = ModelPolicy([self._price(model) for model in self.models], limit, rank, width, memory, seed)
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.RLock()
@@ -135,24 +133,24 @@ class Router:
     @property
     def dim(self) -> int | None:
         """Dimension of the prompts' vectors; None before the first."""
-        return self._learner.basis.dim or None
+        return self._policy.basis.dim or None
 
     @property
     def spent(self) -> float:
         """What the budgeted resource has cost so far; requests without feedback count with what is expected."""
-        pacer = self._learner.pacer
+        pacer = self._policy.pacer
         return math.nan if pacer is None else pacer.spent
 
     @property
     def price(self) -> float:
         """What one unit of the budgeted resource buys at the margin, in units of quality; 0 without a budget."""
-        pacer = self._learner.pacer
+        pacer = self._policy.pacer
         return 0.0 if pacer is None else pacer.current
 
     @property
     def changes(self) -> int:
         """How often a model was found to have become better or worse."""
-        return self._learner.changes
+        return self._policy.changes
 
     def encode(self, prompt: str | ArrayLike) -> Array:
         """Return the vector of a prompt; a vector is checked."""
@@ -163,7 +161,7 @@ class Router:
         """Learn where prompts lie from vectors (n, d) without answers, such as yesterday's traffic."""
         vectors = inputs.as_actions(prompts, self.dim, what="prompts")
         with self._lock:
-            self._learner.observe(vectors)
+            self._policy.observe(vectors)
 
     def route(self, prompt: str | ArrayLike, *, exclude: Collection[str] = ()) -> Route:
         """Choose a model for a prompt, or for its vector (d,).
@@ -180,15 +178,15 @@ class Router:
         encoded = time.perf_counter()
         with self._lock:
             allowed = self._allowed(exclude) if exclude else None
-            learner = self._learner
-            learner.observe(vector[None])
-            pick = learner.choose(vector, allowed)
+            policy = self._policy
+            policy.observe(vector[None])
+            pick = policy.choose(vector, allowed)
             name, key = self.models[pick.place].name, secrets.token_hex(12)
             routing = time.perf_counter() - encoded
             encoding = encoded - begin if isinstance(prompt, str) else 0.0
             number = self.history.routed(name, encoding, routing)
             # A copy, as the caller may go on to use the array, in the precision that answers are kept in.
-            self._open[key] = _Open(name, number, pick.cost, vector.astype(np.float32), pick, learner.epoch)
+            self._open[key] = _Open(name, number, pick.cost, vector.astype(np.float32), pick, policy.epoch)
             if len(self._open) > OPEN:
                 self._open.popitem(last=False)
         return Route(key, name, pick.estimate, pick.cost, encoding, routing)
@@ -226,7 +224,7 @@ class Router:
             if opened is None:
                 return "repeated"
             self.history.answered(opened.number, opened.model, float(reward), dollars, seconds)
-            pick = opened.pick if opened.epoch == self._learner.epoch else None
+            pick = opened.pick if opened.epoch == self._policy.epoch else None
             if pick is not None:
                 place = pick.place
             elif any(model.name == opened.model for model in self.models):
@@ -234,7 +232,7 @@ class Router:
             else:
                 return "withdrawn"
             paid = dollars if self._resource == "dollars" else seconds
-            self._learner.learn(pick, opened.vector, place, value, paid, opened.cost)
+            self._policy.learn(pick, opened.vector, place, value, paid, opened.cost)
         return "learned"
 
     def failed(self, id: str) -> None:
@@ -242,7 +240,7 @@ class Router:
         with self._lock:
             opened = self._take(id)
             if opened is not None:
-                self._learner.cancel(opened.cost)
+                self._policy.cancel(opened.cost)
                 self.history.failed(opened.number, opened.model)
 
     def learn_log(
@@ -259,11 +257,11 @@ class Router:
             raise ValueError(f"models has {len(models)} names; expected {len(vectors)}, one for each prompt.")
         with self._lock:
             places = [self._place(name) for name in models]
-            self._learner.basis.observe(vectors)
+            self._policy.basis.observe(vectors)
             for row, place in enumerate(places):
-                self._learner.answers.add(vectors[row], place, float(values[row]), float(paid[row]))
-            self._learner.basis.refresh()
-            self._learner.rebuild()
+                self._policy.answers.add(vectors[row], place, float(values[row]), float(paid[row]))
+            self._policy.basis.refresh()
+            self._policy.rebuild()
 
     def add(self, model: Model | str) -> None:
         """Add a model while the router runs."""
@@ -277,7 +275,7 @@ class Router:
                 ratio = new.mean_price / (self.models[family].mean_price or math.nan)
                 factor = 1.0 if math.isnan(ratio) else ratio
             self.models.append(new)
-            self._learner.add_model(self._price(new), family, factor)
+            self._policy.add_model(self._price(new), family, factor)
             self.history.add_model(new.name)
 
     def reprice(self, name: str, price: Price, factor: float | None = None) -> None:
@@ -301,9 +299,9 @@ class Router:
             old = self.models[place]
             self.models[place] = replace(old, price=new)
             ratio = self.models[place].mean_price / (old.mean_price or math.nan) if factor is None else factor
-            self._learner.prices[place] = self._price(self.models[place])
+            self._policy.prices[place] = self._price(self.models[place])
             if self._resource == "dollars" and not math.isnan(ratio):
-                self._learner.scale_costs(place, ratio)
+                self._policy.scale_costs(place, ratio)
 
     def set_budget(self, budget: float | None) -> None:
         """Change what a request may cost on average, in the resource of the budget so far; None for no limit."""
@@ -311,7 +309,7 @@ class Router:
             inputs.size(budget, "budget")
         with self._lock:
             self.budget = {} if budget is None else {self._resource: budget}
-            self._learner.set_budget(budget)
+            self._policy.set_budget(budget)
 
     def withdraw(self, name: str) -> None:
         """Remove a model and what was learned about it; requests that it has answered can no longer be learned."""
@@ -320,7 +318,7 @@ class Router:
             if len(self.models) == 1:
                 raise ValueError(f"{name!r} is the only model; add another one first.")
             del self.models[place]
-            self._learner.remove_model(place)
+            self._policy.remove_model(place)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the router to a file, atomically; the encoder is not saved."""
@@ -330,7 +328,8 @@ class Router:
             header = {
                 "settings": {name: getattr(self, name) for name in settings},
                 "models": [asdict(model) for model in self.models],
-                "learner": self._learner.packed(arrays),
+                # Under the name that files of this version have.
+                "learner": self._policy.packed(arrays),
                 "history": self.history.state(),
                 "requests": [[key, opened.model, opened.number, opened.cost] for key, opened in self._open.items()],
                 "done": list(self._done),
@@ -346,7 +345,7 @@ class Router:
         header, arrays = files.read(path)
         try:
             router = cls([Model(**model) for model in header["models"]], encoder=encoder, **header["settings"])
-            router._learner.unpack(header["learner"], arrays)
+            router._policy.unpack(header["learner"], arrays)
             router.history.restore(header["history"])
             router._open = OrderedDict(
                 (key, _Open(model, number, cost, vector, None, -1))

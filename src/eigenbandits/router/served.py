@@ -1,7 +1,5 @@
 """`ServedRouter`: choices made by a policy of the decision service, which keeps and shares what is learned."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -11,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenbandits import inputs
 from eigenbandits.router.basis import Basis, decision_set
-from eigenbandits.router.encoders import Encoder, MiniLM
-from eigenbandits.router.learner import WIDTH
+from eigenbandits.router.model_policy import WIDTH
 from eigenbandits.router.models import Model
+from eigenbandits.router.prompts import Encoder, MiniLM
 from eigenbandits.router.router import Route
 from eigenbandits.serve.client import Client
 

@@ -1,8 +1,6 @@
 """Rule: which action follows from a belief, as seen through the decision set."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,11 +63,7 @@ class Rule(Component):
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
         """Choose one action in each of the consecutive parts of a view."""
-        starts = np.cumsum([0, *sizes]).tolist()
-        return [
-            self.choose(view.part(slice(start, start + size)), size, rng)
-            for start, size in zip(starts[:-1], sizes, strict=True)
-        ]
+        return [self.choose(part, size, rng) for part, size in zip(parts_of(view, sizes), sizes, strict=True)]
 
     def choose(self, view: View, size: int, rng: np.random.Generator) -> Choice:
         """Choose one of `size` actions."""
@@ -77,6 +71,14 @@ class Rule(Component):
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Become the rule that would have made all the replicas' choices; see `Belief.merge`."""
+
+
+def parts_of(view: View, sizes: Iterable[int]) -> Iterator[View]:
+    """Yield the consecutive parts of a view, given how many actions each has."""
+    start = 0
+    for size in sizes:
+        yield view.part(slice(start, start + size))
+        start += size
 
 
 def draw(chances: Array, rng: np.random.Generator) -> int:

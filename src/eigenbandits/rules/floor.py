@@ -1,7 +1,5 @@
 """Floor: with a small probability, an action drawn uniformly, so that no action is less likely than that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,7 +9,7 @@ from eigenbandits import inputs, merging
 from eigenbandits.belief.base import View
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Choice, Rule
+from eigenbandits.rules.base import Choice, Rule, parts_of
 
 
 class Floor(Rule):
@@ -51,11 +49,8 @@ class Floor(Rule):
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
         """Let the other rule choose in all parts at once, then replace some of the choices at random."""
-        starts = np.cumsum([0, *sizes]).tolist()
-        return [
-            self._mix(choice, view.part(slice(start, start + size)), size, rng)
-            for choice, start, size in zip(self.rule.choose_many(view, sizes, rng), starts[:-1], sizes, strict=True)
-        ]
+        chosen = zip(self.rule.choose_many(view, sizes, rng), parts_of(view, sizes), sizes, strict=True)
+        return [self._mix(choice, part, size, rng) for choice, part, size in chosen]
 
     def merge(self, replicas: Sequence[Replica[Any]]) -> None:
         """Merge the state of the other rule."""

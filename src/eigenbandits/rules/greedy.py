@@ -1,7 +1,5 @@
 """Rules that ignore uncertainty: the best estimate, and chance."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits.belief.base import View

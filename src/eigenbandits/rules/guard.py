@@ -1,7 +1,5 @@
 """A guard for another rule: its choice is followed only if that provably keeps enough of the baseline's reward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +11,7 @@ from eigenbandits.belief.ambient import Ambient
 from eigenbandits.belief.base import View
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.rules.base import Choice, Rule
+from eigenbandits.rules.base import Choice, Rule, parts_of
 
 
 class Guard(Rule):
@@ -73,11 +71,8 @@ class Guard(Rule):
 
     def choose_many(self, view: View, sizes: list[int], rng: np.random.Generator) -> list[Choice]:
         """Let the rule choose in all parts at once, then guard the choices one by one."""
-        starts = np.cumsum([0, *sizes]).tolist()
-        return [
-            self._guard(choice, view.part(slice(start, start + size)), size)
-            for choice, start, size in zip(self.rule.choose_many(view, sizes, rng), starts[:-1], sizes, strict=True)
-        ]
+        chosen = zip(self.rule.choose_many(view, sizes, rng), parts_of(view, sizes), sizes, strict=True)
+        return [self._guard(choice, part, size) for choice, part, size in chosen]
 
     def _guard(self, choice: Choice, view: View, size: int) -> Choice:
         actions, baseline = self.ahead.pop(0)

@@ -1,7 +1,5 @@
 """Inverse gap weighting: the worse an action looks, the less often it is tried; among all, or the plausible best."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Optimism in the face of uncertainty: the action whose best plausible value is highest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """A rule under a budget: another rule chooses after λ times its cost is subtracted from the value of each action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

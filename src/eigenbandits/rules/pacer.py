@@ -1,7 +1,5 @@
 """A price on costs that keeps mean spending on budget: the dual of a linear program over recent decision sets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Optimism by sampling, as in the paper's experiments: of many models, the most optimistic one decides."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Thompson sampling: a model drawn from the posterior decides (in the subspace, the paper's future work)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits import inputs

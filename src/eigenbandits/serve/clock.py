@@ -1,7 +1,5 @@
 """The service's clock: it starts at the wall clock and then follows the monotonic clock, so that it never jumps."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The service's errors: refusals, which callers receive, and failures, which stop the writer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

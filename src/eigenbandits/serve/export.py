@@ -1,7 +1,5 @@
 """Export of the log to Parquet, with propensities, for off-policy evaluation."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import DEFAULT, EXPIRED, GIVEN, DecisionRow, RewardRow
-from eigenbandits.serve.writer.decision_sets import CatalogueSet, ListMember
+from eigenbandits.serve.writer.decision_sets import CatalogueSet, DecisionSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, decode_set
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
@@ -145,20 +143,13 @@ def _compact_groups(
     for page in span.pages(journal, hosted, _PAGE):
         rows: list[tuple[Any, ...]] = []
         for row, end in page:
-            offered, _ = decode_decision(row.content)
-            if isinstance(offered, ListMember):
-                first = row.round - offered.offset
-                offered, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
+            offered = _offered(journal, hosted, row)
             reward = None if end is None else end.reward
             if not isinstance(offered, CatalogueSet) or (rewarded and reward is None):
                 continue
             items = None if offered.slots is None else [catalogue.names[slot] for slot in offered.slots.tolist()]
-            likely = 1.0 if row.propensity is None else row.propensity
             set_ = (offered.query, items, offered.version or None)
-            rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
-            cost = _cost(row, end)
-            more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, cost, row.arm)
-            rows.append((*set_, row.index, reward, likely, *more))
+            rows.append((*set_, row.index, reward, _likely(row), *_more(row, end), row.chooser))
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
         batches.append(pa.record_batch(columns, schema=schema))
         if len(batches) * _PAGE >= _GROUP:
@@ -185,19 +176,12 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
     numbers = 0
     for page in span.pages(journal, hosted, 200):
         for row, end in page:
-            decision_set, _ = decode_decision(row.content)
-            if isinstance(decision_set, ListMember):
-                first = row.round - decision_set.offset
-                decision_set, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
+            decision_set = _offered(journal, hosted, row)
             pruned, reward = decision_set.chosen_only, None if end is None else end.reward
             if rewarded and (reward is None or pruned):
                 continue
             actions = np.asarray(decision_set.actions(hosted.catalogue), dtype=np.float32)
-            likely = 1.0 if row.propensity is None else row.propensity
-            log = (actions, 0 if pruned else row.index, reward, likely)
-            rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
-            more = (row.decision, row.item, row.round, row.decided_at, rewarded_at, status, _cost(row, end))
-            rows.append((*log, *more))
+            rows.append((actions, 0 if pruned else row.index, reward, _likely(row), *_more(row, end)))
             numbers += actions.size
             if numbers > _AT_ONCE:
                 yield rows
@@ -206,6 +190,21 @@ def _groups(journal: Journal, hosted: HostedPolicy, rewarded: bool, span: Span) 
         yield rows
 
 
-def _cost(row: DecisionRow, end: RewardRow | None) -> float | None:
-    """Return the cost reported with the reward, or the expected cost if none was reported."""
-    return row.cost if end is None or end.cost is None else end.cost
+def _offered(journal: Journal, hosted: HostedPolicy, row: DecisionRow) -> DecisionSet:
+    """Return what a decision was made from; the rows of a list share the set of the first."""
+    offered, _ = decode_decision(row.content)
+    if isinstance(offered, ListMember):
+        first = row.round - offered.offset
+        offered, _ = decode_set(journal.decisions_of(hosted.id, [first])[first].content)
+    return offered
+
+
+def _likely(row: DecisionRow) -> float:
+    return 1.0 if row.propensity is None else row.propensity
+
+
+def _more(row: DecisionRow, end: RewardRow | None) -> tuple[Any, ...]:
+    """Return the columns of `_MORE`; the cost is the one reported with the reward, or else the expected one."""
+    rewarded_at, status = (None, "pending") if end is None else (end.rewarded_at, _STATUS[end.kind])
+    cost = row.cost if end is None or end.cost is None else end.cost
+    return row.decision, row.item, row.round, row.decided_at, rewarded_at, status, cost

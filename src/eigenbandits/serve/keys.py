@@ -1,17 +1,22 @@
-"""API keys: shown once, stored as hashes, compared in constant time."""
-
-from __future__ import annotations
+"""API keys: shown once, stored as hashes, compared in constant time; and the first key of a new service."""
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from eigenbandits.serve.errors import Refusal, invalid, unavailable
-from eigenbandits.serve.storage.schema import KeyRow
+from eigenbandits.serve.settings import PREFIX
+from eigenbandits.serve.storage.base import Database
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.storage.schema import KEYS, KeyRow
 
+# Holds the first key of a new service: a container can be reached before anyone can log in to it.
+VARIABLE = f"{PREFIX}FIRST_KEY"
 SCOPES = ("decide", "reward", "admin")
 _PREFIX = "ebk_"
 _FORM = re.compile(rf"{_PREFIX}[0-9a-f]{{16}}_[\w-]{{43,}}", re.ASCII)
@@ -132,3 +137,35 @@ class KeyRing:
             message = f"This key is only for {', '.join(key.policies.split())}; use another key for this request."
             raise Refusal(403, "other_policy", message)
         return Caller(key.id, "admin" in key.scopes.split())
+
+
+def first_key(environment: Mapping[str, str] | None = None) -> str | None:
+    """Return the key in `EIGENBANDITS_FIRST_KEY`, or in the file named by `EIGENBANDITS_FIRST_KEY_FILE`."""
+    variables = os.environ if environment is None else environment
+    text, file = variables.get(VARIABLE, ""), variables.get(f"{VARIABLE}_FILE", "")
+    if text and file:
+        raise ValueError(f"both {VARIABLE} and {VARIABLE}_FILE are set; set one of them.")
+    if file:
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"{VARIABLE}_FILE is {file}, which cannot be read ({error.strerror}).") from error
+    return text.strip() or None
+
+
+def add_first_key(database: Database, text: str, now: float) -> bool:
+    """Store a key with all scopes if there has never been a key; return whether it was stored.
+
+    Later starts with the same environment change nothing, even after the key has been revoked.
+    """
+    row = key_of(text, "first", now)
+    connection = database.connect()
+    try:
+        with connection.transaction():
+            journal = Journal(connection)
+            if journal.keys():
+                return False
+            journal.add(KEYS, [row])
+            return True
+    finally:
+        connection.close()

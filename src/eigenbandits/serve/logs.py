@@ -1,7 +1,5 @@
 """Structured logs: one JSON object per line, without vectors, rewards or keys."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

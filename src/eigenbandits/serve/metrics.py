@@ -1,7 +1,5 @@
 """Metrics: counters for Prometheus, and latencies of recent requests for the service's own page."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`ServedDecision`: what callers see of a decision."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The server: in the foreground, or in a thread for tests and examples."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import signal

@@ -1,7 +1,5 @@
 """The supervisor of `serve --deciders N`: N deciders behind one port, a learner, and on SQLite a committing process."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import multiprocessing

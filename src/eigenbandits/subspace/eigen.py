@@ -1,7 +1,5 @@
 """The top of a symmetric matrix's spectrum: all of it where the matrix is small, tracked from a guess where not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How far the estimated subspace may be from the true one: bounds on ‖P̂ − P‖₂."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits.inputs import Array

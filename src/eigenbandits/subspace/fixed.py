@@ -1,7 +1,5 @@
 """Subspaces that do not learn: a known one, and a random projection."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 

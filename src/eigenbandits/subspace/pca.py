@@ -1,7 +1,5 @@
 """PCA over every action of every decision set seen, rewarded or not (Algorithm 1, lines 3 to 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 

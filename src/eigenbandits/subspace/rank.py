@@ -1,7 +1,5 @@
 """How many directions of a spectrum stand out from noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits.inputs import Array

@@ -1,7 +1,5 @@
 """All eigenvectors of the second moment of every action seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """PCA in O(dm) memory: a block power method over the stream of actions, for d in the tens of thousands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

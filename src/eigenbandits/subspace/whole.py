@@ -1,7 +1,5 @@
 """The whole space: no structure is assumed."""
 
-from __future__ import annotations
-
 from eigenbandits.subspace.base import Subspace
 
 

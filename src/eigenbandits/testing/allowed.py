@@ -1,7 +1,5 @@
 """What is not allowed is never chosen, and is observed all the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,15 +8,7 @@ from eigenbandits.policy.files import to_bytes
 from eigenbandits.testing.check import Make, check
 from eigenbandits.testing.many_sets import warm
 from eigenbandits.testing.one_way import subspace_of
-from eigenbandits.testing.play import (
-    as_read,
-    assert_close,
-    assert_refused,
-    assert_same,
-    copy_of,
-    decision_sets,
-    reward,
-)
+from eigenbandits.testing.play import as_read, assert_close, assert_refused, assert_same, copy_of, decision_sets, reward
 
 SETS = list(decision_sets(count=6, seed=2))
 

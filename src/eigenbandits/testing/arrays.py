@@ -1,7 +1,5 @@
 """Anything that NumPy can view as an array of numbers is accepted, and means the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

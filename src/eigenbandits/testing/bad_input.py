@@ -1,7 +1,5 @@
 """Bad input gets one clear sentence and leaves the policy as it was, to the last bit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Check: one promise that every policy keeps; check_policy: all of them, for a policy of one's own."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Mapping

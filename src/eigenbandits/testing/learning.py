@@ -1,7 +1,5 @@
 """How a policy learns from rewards, late, out of order and in batches; what stays fixed in a decision once made."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import tracemalloc

@@ -1,7 +1,5 @@
 """A list is one round, and what it teaches is what its items teach."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choosing in many decision sets at once is choosing in one after the other, with nothing learned in between."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits.policy import Policy

@@ -1,7 +1,5 @@
 """A decision goes one way: reading changes nothing, and what is not to be observed is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

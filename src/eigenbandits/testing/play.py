@@ -1,7 +1,5 @@
 """Small problems to run a policy on, and comparisons of policies that should have done the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The same seed gives the same choices; copies and files continue bit for bit."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

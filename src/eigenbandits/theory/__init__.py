@@ -17,32 +17,18 @@ or subspaces. All functions share these words:
 ================  ========================================================================================
 """
 
-from eigenbandits.theory.mixture import (
-    mixture_level,
-    omega_mixture,
-    penalty_bound,
-    prediction_score,
-    squared_radius,
-)
+from eigenbandits.theory.mixture import mixture_level, omega_mixture, penalty_bound, prediction_score, squared_radius
 from eigenbandits.theory.radius import (
     beta,
     beta_worst_case,
     gamma,
     noise_radius,
     omega_logdet,
-    omega_oful,
     omega_paper,
     soful_paper,
     spend,
 )
-from eigenbandits.theory.regret import (
-    RegretBound,
-    best_of_both,
-    oful_regret_bound,
-    regret_bound,
-    t_r,
-    upsilon,
-)
+from eigenbandits.theory.regret import RegretBound, best_of_both, oful_regret_bound, regret_bound, t_r, upsilon
 from eigenbandits.theory.structure import (
     Structure,
     alpha,
@@ -74,7 +60,6 @@ __all__ = [
     "oful_regret_bound",
     "omega_logdet",
     "omega_mixture",
-    "omega_oful",
     "omega_paper",
     "penalty_bound",
     "phi_delta",

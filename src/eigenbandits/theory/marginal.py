@@ -1,11 +1,9 @@
-"""How likely the rewards are under a prior: the evidence that decides between priors (docs/flagship.md).
+"""How likely the rewards are under a prior: the marginal likelihood that decides between priors (docs/flagship.md).
 
-All evidences are logarithms and leave out one constant that depends on the rewards' count and unit alone (`left_out`),
+All are logarithms and leave out one constant that depends on the rewards' count and unit alone (`left_out`),
 so that those of the same rewards can be compared with each other. With `noise` the noise R is known; without it σ² has
 the inverse-gamma prior IG(w, w·unit), which is worth 2w rewards of variance `unit`.
 """
-
-from __future__ import annotations
 
 import math
 from functools import lru_cache
@@ -21,8 +19,8 @@ _SUPPORTS = np.array(list(product((0.0, 1.0), repeat=3)))
 _UNIT, _EXPECTED = np.eye(3), np.array([1.0, 1.0, 0.0])
 
 
-def residual_evidence(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
-    """Return the evidence of a residual sum of squares: −(w + n/2) log(1 + residual/(2 w unit)).
+def residual_likelihood(residual: Array, count: float, *, unit: float, weight: float, noise: float | None) -> Array:
+    """Return the log likelihood of a residual sum of squares: −(w + n/2) log(1 + residual/(2 w unit)).
 
     With the noise known it is −residual/(2R²).
 
@@ -37,9 +35,9 @@ def residual_evidence(residual: Array, count: float, *, unit: float, weight: flo
 
     Examples
     --------
-    >>> round(float(residual_evidence(np.array(8.0), 4, unit=1.0, weight=2.0, noise=None)), 4)  # −(2 + 2) log 3
+    >>> round(float(residual_likelihood(np.array(8.0), 4, unit=1.0, weight=2.0, noise=None)), 4)  # −(2 + 2) log 3
     -4.3944
-    >>> float(residual_evidence(np.array(8.0), 4, unit=1.0, weight=2.0, noise=2.0))
+    >>> float(residual_likelihood(np.array(8.0), 4, unit=1.0, weight=2.0, noise=2.0))
     -1.0
     """
     if noise is not None:
@@ -48,7 +46,7 @@ def residual_evidence(residual: Array, count: float, *, unit: float, weight: flo
 
 
 def left_out(count: float, *, unit: float, weight: float, noise: float | None) -> float:
-    """Return what evidences leave out of the rewards' log density: log Γ(w + n/2) − log Γ(w) − (n/2) log(2π w unit).
+    """Return what these leave out of the rewards' log density: log Γ(w + n/2) − log Γ(w) − (n/2) log(2π w unit).
 
     With the noise known it is −(n/2) log(2πR²).
 
@@ -78,11 +76,11 @@ def excess_kurtosis(squares: float, fourths: float, count: float) -> float:
 
 
 def tempered(gain: Array, freedom: Array, count: float, kurtosis: float) -> Array:
-    """Return gains in log evidence, each divided by 1 + κ df/(2n).
+    """Return gains in log likelihood, each divided by 1 + κ df/(2n).
 
     A gain over the model that explains nothing is a quadratic form eᵀHe in the errors. Its variance is
     2σ⁴ tr H² + κσ⁴ Σ h_ii², with κ the excess kurtosis. For a projection whose leverages are all df/n, this is
-    1 + κ df/(2n) times that of normal errors, for which the evidence was made. Dividing by the ratio of the two gives
+    1 + κ df/(2n) times that of normal errors, for which the likelihood was made. Dividing by the ratio of the two gives
     the posterior the spread that the estimates really have (Lyddon, Holmes and Walker 2019). Without it, one failure
     among hundreds of equal rewards decides for whatever prior is flexible enough to explain it.
 
@@ -182,12 +180,12 @@ def regret_residuals(gram: Array, cross: Array, squares: float, count: float) ->
     return np.asarray((at_prior + count * least) / (1.0 + count))
 
 
-def regret_evidence(
+def regret_likelihood(
     gram: Array, cross: Array, squares: float, count: float, *, unit: float, weight: float, noise: float | None
 ) -> Array:
-    """Return the evidence of the reading of `regret_residuals` for each member; its slopes and level cost 2 log(1 + n).
+    """Return the likelihood of the reading of `regret_residuals` by member; its slopes and level cost 2 log(1 + n).
 
     Half of log(1 + n) each, so that all n rewards count, the first one too.
     """
     residuals = regret_residuals(gram, cross, squares, count)
-    return residual_evidence(residuals, count, unit=unit, weight=weight, noise=noise) - 2.0 * math.log1p(count)
+    return residual_likelihood(residuals, count, unit=unit, weight=weight, noise=noise) - 2.0 * math.log1p(count)

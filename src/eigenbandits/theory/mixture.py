@@ -5,8 +5,6 @@ that it fixes before it sees the reward. The mixture of the members' scores boun
 every ridge W gives an ellipsoid around its own estimate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -16,8 +16,6 @@ References
 .. [2] Abbasi-Yadkori, Pal, Szepesvari. Improved Algorithms for Linear Stochastic Bandits, 2011.
 """
 
-from __future__ import annotations
-
 import math
 
 
@@ -201,47 +199,30 @@ def omega_paper(
     ridge: float,
     action_bound: float,
     dim: int,
-    rank: int,
+    rank: int | None = None,
 ) -> float:
     """Return Ω as the paper writes it (Section 4.2): ``R √(2 log(1/δ) + d log(1 + tL²/(mλ))) + S √λ``.
 
+    Without a `rank` it has d in the place of m, and is OFUL's own worst case, Theorem 2 of [2]_.
+
     Notes
     -----
-    The m inside the logarithm is the paper's; the d-dimensional set needs only d there (`omega_oful`). Since
-    ``m <= d`` the paper's radius is valid, only wider.
+    The m inside the logarithm is the paper's; the d-dimensional set needs only d there. Since ``m <= d`` the paper's
+    radius is valid, only wider.
 
     Examples
     --------
     >>> known = {"noise": 1.0, "delta": 0.1, "theta_bound": 1.0, "ridge": 1.0, "action_bound": 1.0}
     >>> round(omega_paper(**known, rounds=6, dim=6, rank=2), 6)  # √(2 log 10 + 6 log 4) + 1
     4.594849
-    """
-    require_sizes(rounds=rounds, action_bound=action_bound)
-    _require_positive(dim=dim, rank=rank, ridge=ridge)
-    log_det_bound = dim * _log_growth(rounds, action_bound, ridge, rank)
-    return omega_logdet(noise=noise, log_det_ratio=log_det_bound, delta=delta, theta_bound=theta_bound, ridge=ridge)
-
-
-def omega_oful(
-    *,
-    noise: float,
-    rounds: float,
-    delta: float,
-    theta_bound: float,
-    ridge: float,
-    action_bound: float,
-    dim: int,
-) -> float:
-    """Return OFUL's own worst case, ``R √(2 log(1/δ) + d log(1 + tL²/(dλ))) + S √λ``, Theorem 2 of [2]_.
-
-    Examples
-    --------
-    >>> known = {"noise": 1.0, "delta": 0.1, "theta_bound": 1.0, "ridge": 1.0, "action_bound": 1.0}
-    >>> round(omega_oful(**known, rounds=6, dim=6), 6)  # √(2 log 10 + 6 log 2) + 1
+    >>> round(omega_paper(**known, rounds=6, dim=6), 6)  # √(2 log 10 + 6 log 2) + 1
     3.960414
     """
-    known = {"noise": noise, "delta": delta, "theta_bound": theta_bound, "ridge": ridge, "action_bound": action_bound}
-    return omega_paper(**known, rounds=rounds, dim=dim, rank=dim)
+    inside = dim if rank is None else rank
+    require_sizes(rounds=rounds, action_bound=action_bound)
+    _require_positive(dim=dim, rank=inside, ridge=ridge)
+    log_det_bound = dim * _log_growth(rounds, action_bound, ridge, inside)
+    return omega_logdet(noise=noise, log_det_ratio=log_det_bound, delta=delta, theta_bound=theta_bound, ridge=ridge)
 
 
 def soful_paper(

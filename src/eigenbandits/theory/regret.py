@@ -1,12 +1,10 @@
 """What the paper proves about the regret: Theorem 1 with its explicit terms, and OFUL's bound to compare."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 from eigenbandits.inputs import number, probability, whole
-from eigenbandits.theory.radius import beta_worst_case, omega_oful
+from eigenbandits.theory.radius import beta_worst_case, omega_paper
 from eigenbandits.theory.structure import Structure, alpha, difficulty, phi_delta, t_w
 
 
@@ -159,7 +157,7 @@ def oful_regret_bound(
     """
     t = number(rounds, "rounds", least=0.0)
     known = {"noise": noise, "theta_bound": theta_bound, "action_bound": action_bound, "ridge": ridge, "delta": delta}
-    radius = omega_oful(**known, rounds=t, dim=whole(dim, "dim"))
+    radius = omega_paper(**known, rounds=t, dim=whole(dim, "dim"), rank=None)
     return 4.0 * math.sqrt(t * dim * math.log1p(t * action_bound**2 / (ridge * dim))) * radius
 
 

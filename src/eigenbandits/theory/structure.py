@@ -1,7 +1,5 @@
 """How hard the hidden subspace is to find: the paper's structural quantities and its bounds on ‖P̂ - P‖₂."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 

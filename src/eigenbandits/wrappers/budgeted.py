@@ -1,7 +1,5 @@
 """Budgeted: a policy that learns what its choices cost, and keeps to a budget per decision."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Guarded: a policy that never risks more than a given share of a baseline's reward."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar

@@ -8,17 +8,7 @@ import pytest
 
 from eigenbandits.extras import MissingExtraError
 from eigenbandits.lab.errors import LabError
-from eigenbandits.lab.reporting.plots import (
-    Axis,
-    Bars,
-    Line,
-    Panel,
-    Plot,
-    Points,
-    Text,
-    VerticalBand,
-    VerticalLine,
-)
+from eigenbandits.lab.reporting.plots import Axis, Bars, Line, Panel, Plot, Points, Text, VerticalBand, VerticalLine
 from eigenbandits.lab.reporting.renderer import canvas, draw, encode, save, to_bytes
 from eigenbandits.lab.reporting.style import styles
 

@@ -97,8 +97,8 @@ def test_the_advice_follows_the_table(regrets, rank):
     """Whatever the spectrum shows: the policy that lost least is named, and the lines to start with make it."""
     found = dataclasses.replace(eb.audit(low_rank(2_000, rank=rank), gain=False), comparison=lost(*regrets))
     winner = (EIGEN, OFUL_ONE, OFUL_FITTING)[regrets.index(10.0)]
-    assert f"In the simulation {winner} loses least: " in found.verdict
-    assert "the next, loses 2.0 times as much." in found.verdict
+    assert f"In the simulation {winner} loses least. The next, " in found.verdict
+    assert "loses 2.0 times as much." in found.verdict
     made = eval(found.code.splitlines()[0].removeprefix("policy = "), {"eb": eb})
     # λ = 1 and λ = R²d for vectors of norm 1 are these for vectors as they came, around zero and of 20 numbers.
     size = float(np.square(low_rank(2_000, rank=rank)).sum(axis=1).mean())

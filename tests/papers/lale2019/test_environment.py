@@ -8,8 +8,7 @@ import pytest
 import eigenbandits as eb
 from eigenbandits.papers.lale2019.environment import Images
 from eigenbandits.papers.lale2019.features import find
-from eigenbandits.papers.lale2019.features.file import Features, save_features
-from eigenbandits.papers.lale2019.features.layers import Dense
+from eigenbandits.papers.lale2019.features.file import Dense, Features, save_features
 
 IMAGES, CLASSES, DIM = 150, 4, 6
 

@@ -100,9 +100,9 @@ def test_a_holdout_that_was_made_before_the_move_goes_on(place):
     assert found["policy"]["count"] + found["baseline"]["count"] == 60
     with journal_of(place) as journal:
         rows = [row for row, _ in journal.exported(1, 0, 100)][10:]
-        assert all(row.index == 0 for row in rows if row.arm == 1)
+        assert all(row.index == 0 for row in rows if row.chooser == 1)
         mean = np.mean([value for value, row in zip(earned, sorted(rows, key=lambda one: one.decided_at), strict=True)])
-        total = sum(found[arm]["count"] * found[arm]["mean"] for arm in ("policy", "baseline"))
+        total = sum(found[chooser]["count"] * found[chooser]["mean"] for chooser in ("policy", "baseline"))
         assert abs(total - 10.0 - 50 * mean) < 1e-6
     assert agrees(place) == [True]
 

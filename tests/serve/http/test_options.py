@@ -15,7 +15,7 @@ import eigenbandits as eb
 from eigenbandits.serve import Client, Settings, running
 from eigenbandits.serve.http import lift
 from eigenbandits.serve.storage import database_of
-from eigenbandits.serve.storage.schema import ArmRow
+from eigenbandits.serve.storage.schema import ChooserRow
 from eigenbandits.serve.writer import verify
 from eigenbandits.serve.writer.event_codec import decode_decision, encode_decision
 
@@ -135,9 +135,9 @@ def test_a_holdout_is_the_baselines_and_the_log_leads_to_the_same(tmp_path, base
             client.post("/v1/policies/p/reward/batch", json={"rewards": rewards})
         journal: Any = server.writer._reading
         rows = journal.decisions(server.writer.registry.policy("p").id, 1, 30)
-        chosen = {row.index for row in rows if row.arm == 1}
+        chosen = {row.index for row in rows if row.chooser == 1}
         assert {"first": chosen == {1}, "scores": chosen == {2}, "random": chosen <= {1, 2, 4}}[baseline]
-        held, own = ([earned[row.round] for row in rows if row.arm == arm] for arm in (1, 0))
+        held, own = ([earned[row.round] for row in rows if row.chooser == chooser] for chooser in (1, 0))
         # Half of 30, five standard deviations either way.
         assert abs(len(held) - 15) <= 5 * math.sqrt(30 / 4)
         found = client.get("/v1/policies/p/lift").json()
@@ -165,7 +165,7 @@ def test_the_interval_of_a_mean_covers_at_all_times():
 
 
 def test_too_little_has_no_interval():
-    empty, one = ArmRow(1, 0, 0, 0.0, 0.0), ArmRow(1, 1, 1, 2.0, 4.0)
+    empty, one = ChooserRow(1, 0, 0, 0.0, 0.0), ChooserRow(1, 1, 1, 2.0, 4.0)
     assert lift.compared(empty, one)["lift"] is None
-    found = lift.compared(ArmRow(1, 0, 4, 8.0, 20.0), one)
+    found = lift.compared(ChooserRow(1, 0, 4, 8.0, 20.0), one)
     assert (found["lift"], found["low"], found["high"]) == (0.0, None, None)

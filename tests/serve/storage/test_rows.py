@@ -59,7 +59,7 @@ def test_a_new_field_is_a_new_column_also_in_a_database_that_exists(place, monke
 
     scored = Table(
         *("decisions", ScoredRow, "policy, number"),
-        names={"index": "chosen", "round": "number"},
+        names={"index": "chosen", "round": "number", "chooser": "arm"},
         first=" ".join(DECISIONS.columns),
     )
     monkeypatch.setattr(base, "TABLES", [scored if table is DECISIONS else table for table in TABLES])

@@ -1,7 +1,5 @@
 """A set proven to hold in all rounds simultaneously: two ridges predict, and the smaller upper bound decides."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

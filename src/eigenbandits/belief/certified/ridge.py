@@ -1,7 +1,5 @@
 """A ridge estimate whose ridge can turn: θ̂ = Z⁻¹b with Z = Σ + W, W having one level inside a span and one outside."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The certified set of the whole space alone: one ridge, assuming only the noise and the bound on θ*."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from eigenbandits import inputs

@@ -72,7 +72,10 @@ class Censoring(Component):
         self.lowest, self.highest = min(part.lowest for part in parts), max(part.highest for part in parts)
         lows = [part for part in parts if part.lowest == self.lowest]
         highs = [part for part in parts if part.highest == self.highest]
-        twice_low = len(lows) > 1 and all(part.lowest > self.lowest for part in shared)
-        twice_high = len(highs) > 1 and all(part.highest < self.highest for part in shared)
-        self.below = twice_low or any(part.below for part in lows)
-        self.above = twice_high or any(part.above for part in highs)
+        # A limit has occurred twice if it has in one replica, or in two of them apart from what they share.
+        self.below = any(part.below for part in lows)
+        if len(lows) > 1 and all(part.lowest > self.lowest for part in shared):
+            self.below = True
+        self.above = any(part.above for part in highs)
+        if len(highs) > 1 and all(part.highest < self.highest for part in shared):
+            self.above = True

@@ -5,8 +5,6 @@ are such. With F the free coordinates of the rewards seen, a flat prior on their
 regression on F does not explain: X − FB and r − Fg, with B = (FᵀF)⁻¹FᵀX and g = (FᵀF)⁻¹Fᵀr.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

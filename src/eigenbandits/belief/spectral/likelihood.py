@@ -1,6 +1,4 @@
-"""The evidence and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
-
-from __future__ import annotations
+"""The marginal likelihood and the posterior of rewards under a prior θ ~ N(0, ρσ²H), from sums or from rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,11 +10,11 @@ import numpy as np
 
 from eigenbandits import merging
 from eigenbandits.belief.spectral.likelihood import Reading, Spread, factor, spreads, whitened
-from eigenbandits.belief.spectral.ratios import evidence
+from eigenbandits.belief.spectral.ratios import likelihoods
 from eigenbandits.component import Component
 from eigenbandits.inputs import Array
 from eigenbandits.merging import Replica
-from eigenbandits.theory.marginal import excess_kurtosis, left_out, noise_variance, regret_evidence
+from eigenbandits.theory.marginal import excess_kurtosis, left_out, noise_variance, regret_likelihood
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class LearnedPrior(Component):
     r = c + α M + β a + γ g, they depend on each member's forecast of the decision before its reward was known: M, the
     highest value in the set; a, the value of the chosen action less M; and g, whether the member would have chosen
     another. Where exactly one answer is right, rewards say nothing about the level of the values, and only the second
-    reading holds. Both are probabilities of the same rewards; a member's evidence is their sum.
+    reading holds. Both are probabilities of the same rewards; a member's likelihood is their sum.
     """
 
     _state_names: ClassVar[tuple[str, ...]] = ("totals", "sums", "waiting", "fill", "forecasts", "errors")
@@ -222,7 +222,7 @@ class LearnedPrior(Component):
         kernels = [reading.kernel(prior) for prior in priors]
         self._flush(origin)
         count, squares, fourths = self.errors.tolist()
-        as_values, ratios = evidence(reading, kernels, excess_kurtosis(squares, fourths, count), known)
+        as_values, ratios = likelihoods(reading, kernels, excess_kurtosis(squares, fourths, count), known)
         as_regrets = self._as_regrets(origin, reading.count, float(as_values.max()), known)
         fits = []
         for prior, (kernel, vector), ratio in zip(priors, kernels, ratios.tolist(), strict=True):
@@ -236,9 +236,9 @@ class LearnedPrior(Component):
         return [Member(*each, float(weight)) for each, weight in zip(fits, weights, strict=True)]
 
     def _as_regrets(self, origin: float, count: float, leader: float, known: dict[str, Any]) -> Array:
-        """Return the evidence (k,) of the reading as regrets, for as many rewards as the reading as values has seen.
+        """Return the likelihood (k,) of the reading as regrets, for as many rewards as the reading as values has seen.
 
-        The reading as values has `count` rewards, and `leader` is its highest evidence. Each reward without a forecast
+        The reading as values has `count` rewards, and `leader` is its highest value. Each reward without a forecast
         gets the likelihood that this reading gives its own. If it has seen only part of the rewards, forecasts count in
         part.
         """
@@ -247,7 +247,7 @@ class LearnedPrior(Component):
         forecast = self.forecasts
         if not forecast or not count:
             return np.full(len(SHAPES), leader)
-        as_regrets = regret_evidence(moments[:, :3, :3], moments[:, :3, 3], squares, forecast, **known)
+        as_regrets = regret_likelihood(moments[:, :3, :3], moments[:, :3, 3], squares, forecast, **known)
         as_regrets += left_out(forecast, **known)
         if forecast > count:
             as_regrets *= count / forecast

@@ -1,4 +1,4 @@
-"""The evidence of each shape of a prior at each signal-to-noise ratio on a grid."""
+"""The marginal likelihood of each shape of a prior at each signal-to-noise ratio on a grid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from eigenbandits.belief.spectral.likelihood import Reading
 from eigenbandits.inputs import Array
-from eigenbandits.theory.marginal import residual_evidence, tempered
+from eigenbandits.theory.marginal import residual_likelihood, tempered
 
 # Signal to noise: the variance of the values of the actions offered, in units of the noise variance. Half a decade is
 # finer than rewards can resolve; a log-normal prior of 1.5 decades around 1 keeps a run of equal rewards from freezing
@@ -23,13 +23,13 @@ _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 _SLOPES = np.gradient(np.eye(len(RATIOS)), _LOG_RATIOS, axis=1)
 
 
-def evidence(
+def likelihoods(
     reading: Reading, kernels: Sequence[tuple[Array, Array]], kurtosis: float, known: dict[str, Any]
 ) -> tuple[Array, Array]:
-    """Return the evidence (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
+    """Return the log marginal likelihood (k,) of each shape over all ratios, and the geometric mean (k,) of the ratios.
 
     The ratios are weighted by tempered gains, so that a failure that nobody expected does not make a flexible shape
-    follow every reward. The evidences are not tempered: most of what a good shape gains is signal, which varies no
+    follow every reward. The likelihoods are not tempered: most of what a good shape gains is signal, which varies no
     more with heavy tails.
 
     Parameters
@@ -39,11 +39,11 @@ def evidence(
     kurtosis
         The excess kurtosis of the errors (`tempered`).
     known
-        Keyword arguments of `residual_evidence` about the noise.
+        Keyword arguments of `residual_likelihood` about the noise.
     """
     log_dets, whites = pivots([tridiagonal(kernel, vector) for kernel, vector in kernels])
-    nothing = float(residual_evidence(np.asarray(reading.squares), reading.count, **known))
-    gains = residual_evidence(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
+    nothing = float(residual_likelihood(np.asarray(reading.squares), reading.count, **known))
+    gains = residual_likelihood(reading.residual(whites, RATIOS), reading.count, **known) - 0.5 * log_dets - nothing
     totals = nothing + np.logaddexp.reduce(gains + _LOG_PRIOR, axis=1)
     # d log det(I + ρA) / d log ρ = tr ρA(I + ρA)⁻¹.
     logs = tempered(gains, log_dets @ _SLOPES, reading.count, kurtosis) + _LOG_PRIOR

@@ -1,7 +1,5 @@
 """Rewards and actions without what the intercept, the score and the prior's mean explain: what a prior on θ sees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -121,11 +121,13 @@ class Sample(Component):
         rows, rewards, stride = change.draws(old.rows[places], rng), old.rewards[places], old.stride
         size = len(self.rewards)
         if self.half_life is not None:
-            rows, rewards = rows[len(rows) - min(size, len(rows)) :], rewards[len(rows) - min(size, len(rows)) :]
+            # The latest are kept.
+            first = max(len(rows) - size, 0)
+            rows, rewards = rows[first:], rewards[first:]
+        if not size and len(rows):
+            rows, rewards, stride = rows[:0], rewards[:0], 1
         while len(rows) > size:
             rows, rewards, stride = rows[::2], rewards[::2], 2 * stride
-            if not size:
-                rows, rewards, stride = rows[:0], rewards[:0], 1
         self.fill, self.stride, self.drawn = len(rows), stride, True
         self.seen = old.seen if self.half_life is None else self.fill
         self.rows[: self.fill], self.rewards[: self.fill] = rows, rewards

@@ -1,7 +1,5 @@
 """The environment: each image is a decision set of ten segments, and the network's own first choice is right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The data files of an experiment: identified by their content, and mapped from disk."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

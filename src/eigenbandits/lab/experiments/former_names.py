@@ -1,7 +1,5 @@
 """Former names of classes that have moved or been renamed, so that existing results are read instead of run again."""
 
-from __future__ import annotations
-
 # Classes whose modules have moved since cells were first written: how their kinds begin now, and how they began then.
 _MOVED = {
     "eigenbandits.lab.studies.baselines:Informed": "eigenbandits.lab.robustness.players:Told",

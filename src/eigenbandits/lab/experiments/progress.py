@@ -1,7 +1,5 @@
 """How far an experiment is: a live view in a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from time import monotonic
 from typing import Any, Self, TextIO

@@ -1,7 +1,5 @@
 """Where results come from: versions, machine, and the state of the code."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import inspect

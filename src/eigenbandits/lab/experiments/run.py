@@ -1,7 +1,5 @@
 """One policy on one instance: the loop of every experiment, and its trace."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Policies and environments as plain settings: named, checked, hashed, and rebuilt in any process."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The figures of an experiment: each returns its data as a `Plot`, or the reason why there is nothing to show."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The report: one self-contained HTML page with settings, results, their certainty, and how to run it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """Plots as data: panels, axes and marks. A figure says what is shown by returning a `Plot`; a renderer draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Comparisons over seeds: confidence intervals, and paired tests corrected for how many there are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One style for every figure: a policy keeps its color, line and marker, and lines differ without color too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product

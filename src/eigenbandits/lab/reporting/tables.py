@@ -1,7 +1,5 @@
 """Numbers over seeds for people and spreadsheets: standard errors, bands, aligned text, Markdown, CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Results of an experiment for other tools: a plain CSV file, or runs in MLflow."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from itertools import product
 from os import PathLike

@@ -1,7 +1,5 @@
 """Policies that see the problem first: PSLB and the certified set with true constants, OFUL with a fitted ridge."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from itertools import islice

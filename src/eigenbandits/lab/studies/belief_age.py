@@ -1,7 +1,5 @@
 """The cost of an old belief: choices by a belief that is published every few rounds, as deciders make them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

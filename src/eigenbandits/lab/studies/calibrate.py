@@ -1,7 +1,5 @@
 """The effect of a constant of the library: the measurements behind it, with other values instead."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """Candidates: the policies of a study that compares with other libraries, and which of them can run here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """How often θ* ever leaves the certified set, also where decision sets follow the rewards or know θ* itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Policies side by side on the same seeds: regret with its bands, the share of reward earned, and the time it took."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter

@@ -1,7 +1,5 @@
 """The demo: EigenUCB with nothing set against the paper's PSLB and strong baselines, on images and on the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

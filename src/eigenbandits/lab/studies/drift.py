@@ -1,7 +1,5 @@
 """Changing environments: labels permuted, tastes reversed, a slow rotation; fixed half-lives and "auto"."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

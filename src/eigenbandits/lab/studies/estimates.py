@@ -1,7 +1,5 @@
 """Estimates of the rank and of the projection error against the truth: which to trust, and how often each is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 

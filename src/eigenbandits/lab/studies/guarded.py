@@ -1,7 +1,5 @@
 """A guarded policy and its baseline: how often it falls below the share that was promised, and what that costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

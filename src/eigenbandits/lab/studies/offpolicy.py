@@ -1,7 +1,5 @@
 """How often off-policy intervals cover the truth, on logs that each randomized policy writes while it learns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import islice

@@ -1,7 +1,5 @@
 """The cost of leaving some choices of an optimistic policy to chance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Streams of decision sets whose vectors are not independent draws: catalogues, queries, walks and sessions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

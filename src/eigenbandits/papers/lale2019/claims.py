@@ -1,7 +1,5 @@
 """The paper's claims one by one, each with its test on the results table."""
 
-from __future__ import annotations
-
 from eigenbandits.lab.reporting.tables import percent
 from eigenbandits.papers.lale2019.criteria import (
     Claim,

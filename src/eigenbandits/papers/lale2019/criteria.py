@@ -1,7 +1,5 @@
 """How a claim is checked: its test on the results table, and the numbers behind the answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The list of figures: what each shows and needs, how much of it has been run, and how long it takes."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

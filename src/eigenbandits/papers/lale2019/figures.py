@@ -1,7 +1,5 @@
 """The figures: the paper's panels, one m each, and the strong versions of all policies side by side."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The policies: as the paper ran them, with the intersection, in closed form, and in strong versions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace

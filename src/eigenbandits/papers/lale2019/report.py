@@ -1,7 +1,5 @@
 """The report: the claims with their verdicts, and the mistakes of all policies side by side, as text and Markdown."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """How much the comparison depends on the constants that the paper does not give: one at a time, for all policies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike

@@ -1,7 +1,5 @@
 """The settings of the experiments, read from settings.toml: blocks, scales and figures by name."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A study: one group of policies on one block at one scale, an experiment with its own folder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gateway as an ASGI application."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac
@@ -21,12 +19,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route as Path_
 
-from eigenbandits.router.encoders import Encoder
-from eigenbandits.router.gateway.chat import cost_of, passed_on
 from eigenbandits.router.gateway.config import Config, UpstreamConfig
 from eigenbandits.router.gateway.status import status
-from eigenbandits.router.gateway.upstreams import BROKEN, Upstream, UpstreamError
-from eigenbandits.router.prompts import prompt_of
+from eigenbandits.router.gateway.upstreams import BROKEN, Upstream, UpstreamError, cost_of, passed_on
+from eigenbandits.router.prompts import Encoder, prompt_of
 from eigenbandits.router.router import Route, Router, UnknownRequestError
 
 PAGE = Path(__file__).resolve().parent / "page"

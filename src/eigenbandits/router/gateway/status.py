@@ -1,7 +1,5 @@
 """What the gateway's page shows, as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

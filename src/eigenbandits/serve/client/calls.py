@@ -1,7 +1,5 @@
 """`Calls`: everything that the service offers, as plans that `Client` and `AsyncClient` carry out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 from urllib.parse import quote
@@ -10,10 +8,13 @@ from numpy.typing import ArrayLike
 
 from eigenbandits.serve.client.bodies import (
     Offer,
+    as_float32,
     catalogue_path,
     cost_field,
     decide_body,
     decision_id,
+    in_base64,
+    matrix_fields,
     names,
     policy_path,
     request_id,
@@ -21,7 +22,6 @@ from eigenbandits.serve.client.bodies import (
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask, send
 from eigenbandits.serve.client.policy_calls import PolicyCalls
-from eigenbandits.serve.client.vectors import as_float32, in_base64, matrix_fields
 from eigenbandits.serve.served_decision import ServedDecision
 
 

@@ -1,7 +1,5 @@
 """`Client` and `AsyncClient`: decisions, rewards and everything else that the service offers, from Python."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Self, TypeVar
 

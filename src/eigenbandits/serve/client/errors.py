@@ -1,7 +1,5 @@
 """The client's errors, one class for each way in which a caller can react."""
 
-from __future__ import annotations
-
 
 class ServiceError(Exception):
     """The service refused a request, or could not be reached.

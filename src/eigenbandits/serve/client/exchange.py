@@ -1,7 +1,5 @@
 """One request and its response, independent of the transport: what is sent, and when it is retried."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

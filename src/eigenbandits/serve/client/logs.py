@@ -1,7 +1,5 @@
 """Logs of other systems, or exports of a service, as decisions to import."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path

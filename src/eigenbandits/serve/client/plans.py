@@ -1,7 +1,5 @@
 """Plans: a call's requests and the use of their responses, written once for both synchronous and async clients."""
 
-from __future__ import annotations
-
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Mapping

@@ -1,7 +1,5 @@
 """`PolicyCalls`: the calls that manage whole policies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -12,13 +10,9 @@ from numpy.typing import ArrayLike
 
 from eigenbandits.files import open_whole
 from eigenbandits.policy import Policy, files
-from eigenbandits.serve.client.bodies import (
-    import_body,
-    policy_path,
-)
+from eigenbandits.serve.client.bodies import as_float32, import_body, in_base64, in_text, policy_path
 from eigenbandits.serve.client.exchange import Request
 from eigenbandits.serve.client.plans import Body, Call, Plan, ask
-from eigenbandits.serve.client.vectors import as_float32, in_base64, in_text
 
 # Entries per call; by default, a service accepts 1,000.
 _LARGEST_BATCH = 500

@@ -1,7 +1,5 @@
 """Requests over HTTP with persistent connections, from any number of threads, using only the standard library."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections import deque

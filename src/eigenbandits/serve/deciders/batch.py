@@ -1,7 +1,5 @@
 """One batch of a decider: choices by the published belief, and rewards, written in one transaction."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -18,7 +16,7 @@ from eigenbandits.serve.writer.batch import Batch
 from eigenbandits.serve.writer.batch_rows import BatchRows
 from eigenbandits.serve.writer.commands import Command, DecideCommand, PolicyCommand, RewardCommand, Task, resolve
 from eigenbandits.serve.writer.decision_rows import decision_row
-from eigenbandits.serve.writer.outcomes import different_request
+from eigenbandits.serve.writer.outcomes import different_request, wrong_dim
 
 
 class DeciderBatch(Batch):
@@ -85,13 +83,13 @@ class DeciderBatch(Batch):
             scored = decision_set.options.scores is not None
             number = self._lane.next()
             try:
-                decision, arm = hosted.propose(decision_set, actions, number)
+                decision, chooser = hosted.propose(decision_set, actions, number)
             except ValueError as error:
                 raise PolicyError([command], invalid(f"The policy refuses this: {error}", "actions")) from error
             except Exception as error:
                 raise PolicyError([command], internal()) from error
             arguments = (decision_set, decision, number, request, self.now, self.epoch)
-            rows.append(decision_row(hosted.id, hosted.catalogue, *arguments, arm=arm, belief=hosted.version))
+            rows.append(decision_row(hosted.id, hosted.catalogue, *arguments, chooser=chooser, belief=hosted.version))
         if hosted.dim is None and dim is not None:
             self._dims[hosted.id] = dim
         if hosted.scored is None and scored is not None:
@@ -170,9 +168,3 @@ def wrong_scores(scored: bool) -> Refusal:
     """Return the refusal for a request with scores if others have none, or the reverse."""
     verb = "has" if scored else "has no"
     return invalid(f"This policy {verb} scores since its first decision; expected the same here.", "scores")
-
-
-def wrong_dim(width: int, expected: int) -> Refusal:
-    """Return the refusal for vectors whose length differs from the first ones'."""
-    message = f"The actions have vectors of length {width}; expected vectors of length {expected}."
-    return invalid(message, "actions", "wrong_dimension")

@@ -4,8 +4,6 @@ SQLite lets one process write at a time. Where each decider writes by itself, al
 again the pages that it has changed; here the entries of all deciders that are waiting share one transaction.
 """
 
-from __future__ import annotations
-
 import marshal
 import selectors
 import socket

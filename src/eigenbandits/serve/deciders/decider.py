@@ -1,7 +1,5 @@
 """The decider: answers requests from the catalogues and the latest published beliefs."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os
@@ -99,11 +97,9 @@ class Decider(SharedWriter):
             super().submit(*commands)
 
     def _applies_at_once(self, commands: Sequence[Command]) -> bool:
-        return (
-            not self._committer.full
-            and all(isinstance(command, PolicyCommand) for command in commands)
-            and sum(command.cost for command in commands) <= BUDGET
-        )
+        if self._committer.full or sum(command.cost for command in commands) > BUDGET:
+            return False
+        return all(isinstance(command, PolicyCommand) for command in commands)
 
     def _run(self) -> None:
         with self._applying:

@@ -1,7 +1,5 @@
 """What a decider's batch adds to the log, and what came of it: plain values, which a socket can carry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -139,7 +137,7 @@ def _repeats(journal: LaneJournal, made: schema.DecisionRow, known: schema.Decis
         slots = {int(slot) for one in (decision_set, before) if one.slots is not None for slot in one.slots}
         (spec,) = [PolicySpec.from_text(row.spec) for row in journal.policies() if row.id == made.policy]
         names = journal.item_names(str(spec.catalogue), sorted(slots))
-    logged = made.index if made.arm == schema.LOGGED else None
+    logged = made.index if made.chooser == schema.LOGGED else None
     return repeats_decision(decision_set, logged, known, names)
 
 

@@ -1,7 +1,5 @@
 """`PublishedPolicy`: a policy in a decider, with the latest belief that the learner published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -55,16 +53,16 @@ class PublishedPolicy(HostedPolicy):
     def propose(self, decision_set: DecisionSet, actions: NDArray[Any], number: int) -> tuple[Decision, int | None]:
         """Choose from a decision set for the decision with a number; both together reproduce the choice.
 
-        Returns the decision and its arm.
+        Returns the decision, and who made it.
         """
         policy, rng, options = self.policy, self.stream(number), decision_set.options
-        row, arm = self.forced(number, decision_set)
+        row, chooser = self.forced(number, decision_set)
         allowed = options.allowed(len(actions)) if row is None else np.array([row])
         if policy.dim is not None and policy.subspace.ready:
-            return policy.propose(actions, rng, allowed=allowed, scores=options.scores), arm
+            return policy.propose(actions, rng, allowed=allowed, scores=options.scores), chooser
         fresh = self.spec.make()
         fresh.rng = rng
-        return fresh.choose(actions, allowed=allowed, scores=options.scores), arm
+        return fresh.choose(actions, allowed=allowed, scores=options.scores), chooser
 
     def stream(self, number: int) -> np.random.Generator:
         """Return the source of randomness of one decision, until the next: a stream of its policy and its number."""

@@ -1,7 +1,5 @@
 """`RemoteCommitter`: a decider's committer, which has the committing process write its batches."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

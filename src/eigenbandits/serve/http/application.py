@@ -1,7 +1,5 @@
 """The application: a router over the table of routes, with the middleware that each row declares around its handler."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NoReturn
 
@@ -14,12 +12,9 @@ from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.http.endpoint import ANY_KEY, OPEN, Endpoint
 from eigenbandits.serve.http.frequent import FrequentRoutes, OneStep
 from eigenbandits.serve.http.gateway import Gateway
-from eigenbandits.serve.http.middleware.authorization import Authorization
 from eigenbandits.serve.http.middleware.body_limit import BodyLimit
-from eigenbandits.serve.http.middleware.checks import Check, Checks
+from eigenbandits.serve.http.middleware.checks import Authorization, Check, Checks, LocalOrigin, RateLimit, TokenBuckets
 from eigenbandits.serve.http.middleware.error_responses import ErrorResponses
-from eigenbandits.serve.http.middleware.local_origin import LocalOrigin
-from eigenbandits.serve.http.middleware.rate_limit import RateLimit, TokenBuckets
 from eigenbandits.serve.http.middleware.request_log import RequestLog
 from eigenbandits.serve.http.openapi import document
 from eigenbandits.serve.http.routes import routes

@@ -1,7 +1,5 @@
 """Policies derived from other policies: for another encoder's vectors, or merged with replicas."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import dataclasses

@@ -1,7 +1,5 @@
 """Catalogues: upload them once, and change their items while the service runs."""
 
-from __future__ import annotations
-
 import asyncio
 from bisect import bisect_right
 from typing import Any

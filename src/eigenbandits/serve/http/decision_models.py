@@ -1,7 +1,5 @@
 """Wire models of the frequent requests: deciding, importing decisions, and sending rewards."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, RootModel, StrictBool, StrictInt
@@ -13,17 +11,22 @@ Cost = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.0, le=1e12)
 Costs = Annotated[list[Cost | None], Field(description="The cost of each action or item; null if unknown.")]
 
 
-class Decide(Body):
-    """One decision: `actions` for a policy without a catalogue, `query` and `items` for one with a catalogue."""
+class Offered(Body):
+    """What a decision is made from: `actions` without a catalogue, `query` and `items` with one."""
 
     actions: Matrix | None = None
     dim: Dim | None = None
     query: Vector | None = None
     items: Ids | None = None
+    scores: Annotated[list[Number] | None, Field(description="A ranker's score of each action or item.")] = None
+    costs: Costs | None = None
+
+
+class Decide(Offered):
+    """One decision: `actions` for a policy without a catalogue, `query` and `items` for one with a catalogue."""
+
     allowed: Annotated[list[StrictInt] | Ids | None, Field(description="The only rows or items to choose from.")] = None
     exclude: Annotated[list[StrictInt] | list[str] | None, Field(description="Rows or items to leave out.")] = None
-    scores: Annotated[list[Number] | None, Field(description="A ranker's score of each action or item.")] = None
-    costs: Annotated[list[Number | None] | None, Field(description="The cost of each action; null if unknown.")] = None
     count: Annotated[StrictInt | None, Field(ge=1, le=1000, description="Choose a list of this length.")] = None
     request: Annotated[str | None, Field(min_length=1, max_length=64)] = None
 
@@ -44,18 +47,12 @@ class Decided(RootModel[ServedDecision | DecidedBatch]):
     """A decision, or the decisions of a list: show what was chosen, and send each reward with its id."""
 
 
-class Import(Body):
+class Import(Offered):
     """A decision made by another system: what was offered, what was chosen, and what it earned."""
 
-    actions: Matrix | None = None
-    dim: Dim | None = None
-    query: Vector | None = None
-    items: Ids | None = None
-    scores: Annotated[list[Number] | None, Field(description="A ranker's score of each action or item.")] = None
     index: Annotated[StrictInt | None, Field(ge=0, description="The row that was chosen.")] = None
     item: Annotated[str | None, Field(min_length=1, description="The item that was chosen, instead of index.")] = None
     reward: Annotated[Finite | None, Field(description="What it earned; null if it is sent later.")] = None
-    costs: Costs | None = None
     cost: Cost | None = None
     propensity: Annotated[float | None, Field(strict=True, gt=0, le=1)] = None
     request: Annotated[str, Field(min_length=1, max_length=64)]

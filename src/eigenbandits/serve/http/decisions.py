@@ -1,9 +1,7 @@
 """Decisions and rewards: the frequent endpoints, which parse their requests themselves for speed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.requests import Request
@@ -22,6 +20,15 @@ _REWARD = {"decision", "reward", "part", "correct", "cost"}
 _OPTIONS = {"allowed", "exclude", "scores", "costs", "count", "request"}
 _LOGGED = {"index", "item", "reward", "propensity", "scores", "costs", "cost", "request"}
 _INLINE, _FROM_CATALOGUE = {"actions", "dim"}, {"query", "items"}
+
+
+class _Imported(NamedTuple):
+    """A decision that another system has made, with its reward and cost if they are known."""
+
+    set: DecisionSet
+    request: str
+    reward: float | None
+    cost: float | None
 
 
 class DecisionHandlers:
@@ -83,34 +90,30 @@ class DecisionHandlers:
         """Learn from decisions made by another system; each counts once, by its request id."""
         hosted = self._gateway.policy(request.path_params["name"])
         entries = self._list(await _json(request), "decisions")
-        sets: list[DecisionSet] = []
-        names: list[str | None] = []
-        rewards: list[float | None] = []
-        costs: list[float | None] = []
-        for i, entry in enumerate(entries):
-            one, name = self._entry(hosted, entry, f"decisions[{i}]", _LOGGED)
-            if name is None:
-                message = "request is missing; each imported decision needs its own id, so that it counts once."
-                raise invalid(message, f"decisions[{i}].request")
-            if one.options.logged is None:
-                raise invalid("index is missing; expected the row that was chosen.", f"decisions[{i}].index")
-            reward = entry.get("reward")
-            sets.append(one)
-            names.append(name)
-            costs.append(_cost(hosted, entry, f"decisions[{i}]."))
-            rewards.append(None if reward is None else _number(hosted, reward, f"decisions[{i}].reward"))
+        imported = [self._imported(hosted, entry, f"decisions[{i}]") for i, entry in enumerate(entries)]
         # Both steps can safely be repeated: a caller that gets no response sends everything again.
-        rows = await self._gateway.decide(hosted, sets, names)
-        known = [place for place, reward in enumerate(rewards) if reward is not None]
-        sent = [
-            SentReward(rows[i].round, rows[i].epoch, float(rewards[i] or 0.0), rows[i].decision, cost=costs[i])
-            for i in known
-        ]
+        rows = await self._gateway.decide(hosted, [one.set for one in imported], [one.request for one in imported])
+        places, sent = [], []
+        for place, (row, one) in enumerate(zip(rows, imported, strict=True)):
+            if one.reward is not None:
+                places.append(place)
+                sent.append(SentReward(row.round, row.epoch, one.reward, row.decision, cost=one.cost))
         results = await self._gateway.reward(hosted, sent) if sent else []
         outcomes = [{"decision": row.decision, "status": "pending"} for row in rows]
-        for place, result in zip(known, results, strict=True):
+        for place, result in zip(places, results, strict=True):
             outcomes[place] |= _status(result)
         return _json_of({"results": outcomes})
+
+    def _imported(self, hosted: HostedPolicy, entry: Any, place: str) -> _Imported:
+        decision_set, request = self._entry(hosted, entry, place, _LOGGED)
+        if request is None:
+            message = "request is missing; each imported decision needs its own id, so that it counts once."
+            raise invalid(message, f"{place}.request")
+        if decision_set.options.logged is None:
+            raise invalid("index is missing; expected the row that was chosen.", f"{place}.index")
+        cost, reward = _cost(hosted, entry, f"{place}."), entry.get("reward")
+        earned = None if reward is None else _number(hosted, reward, f"{place}.reward")
+        return _Imported(decision_set, request, earned, cost)
 
     def _policy(self, request: Request) -> HostedPolicy:
         hosted = self._gateway.policy(request.path_params["name"])

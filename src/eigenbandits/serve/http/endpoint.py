@@ -1,7 +1,5 @@
 """`Endpoint`, a row of the table of routes: its declarations determine checks, limits, metrics and documentation."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

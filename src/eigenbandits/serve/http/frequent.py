@@ -1,7 +1,5 @@
 """The frequent endpoints: found without the router, and answered in one step if the whole request has arrived."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The gateway: how handlers reach the writer, which makes all changes, and how they read the database."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Keys: create, list and revoke them."""
 
-from __future__ import annotations
-
 from eigenbandits.serve.http import models, vectors
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.storage.journal import Journal

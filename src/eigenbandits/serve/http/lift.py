@@ -1,11 +1,9 @@
 """Lift: how much more a policy earns than its holdout's baseline, with an interval valid at any time."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
-from eigenbandits.serve.storage.schema import ArmRow
+from eigenbandits.serve.storage.schema import ChooserRow
 
 LEVEL = 0.95
 # The number of rewards at which an interval is nearly as short as possible; at other numbers it is little longer.
@@ -38,22 +36,29 @@ def half_width(count: int, variance: float, level: float) -> float:
     return math.sqrt(variance * 2.0 * grown / (count * count * rho2) * math.log(math.sqrt(grown) / alpha))
 
 
-def compared(policy: ArmRow, baseline: ArmRow, level: float = LEVEL) -> dict[str, Any]:
-    """Return the means of both arms, their difference and an interval for it; None if there are too few rewards."""
-    arms = {"policy": policy, "baseline": baseline}
-    means = {name: arm.total / arm.count if arm.count else None for name, arm in arms.items()}
-    comparison: dict[str, Any] = {name: {"count": arm.count, "mean": means[name]} for name, arm in arms.items()}
-    comparison |= {"lift": None, "low": None, "high": None, "level": level}
-    if means["policy"] is None or means["baseline"] is None:
+def compared(policy: ChooserRow, baseline: ChooserRow, level: float = LEVEL) -> dict[str, Any]:
+    """Return the means of both, their difference and an interval for it; None if there are too few rewards."""
+    own, other = _mean(policy), _mean(baseline)
+    comparison: dict[str, Any] = {
+        "policy": {"count": policy.count, "mean": own},
+        "baseline": {"count": baseline.count, "mean": other},
+        **{"lift": None, "low": None, "high": None, "level": level},
+    }
+    if own is None or other is None:
         return comparison
-    comparison["lift"] = means["policy"] - means["baseline"]
+    comparison["lift"] = lift = own - other
     if min(policy.count, baseline.count) < 2:
         return comparison
-    # Each arm gets half of the error probability.
-    widths = 0.0
-    for name, arm in arms.items():
-        mean = means[name]
-        assert mean is not None
-        variance = max(0.0, (arm.squares - arm.count * mean * mean) / (arm.count - 1))
-        widths += half_width(arm.count, variance, 0.5 * (1.0 + level))
-    return comparison | {"low": comparison["lift"] - widths, "high": comparison["lift"] + widths}
+    # Each side gets half of the error probability.
+    each = 0.5 * (1.0 + level)
+    width = half_width(policy.count, _variance(policy, own), each)
+    width += half_width(baseline.count, _variance(baseline, other), each)
+    return comparison | {"low": lift - width, "high": lift + width}
+
+
+def _mean(row: ChooserRow) -> float | None:
+    return row.total / row.count if row.count else None
+
+
+def _variance(row: ChooserRow, mean: float) -> float:
+    return max(0.0, (row.squares - row.count * mean * mean) / (row.count - 1))

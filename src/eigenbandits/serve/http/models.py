@@ -1,7 +1,5 @@
 """Wire models: the validated and documented bodies of requests and responses."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
@@ -195,8 +193,8 @@ class Diagnostics(BaseModel):
     diagnostics: dict[str, Any]
 
 
-class ArmInfo(BaseModel):
-    """The rewards of an arm."""
+class ChooserInfo(BaseModel):
+    """The rewards of the decisions of the policy or of its baseline."""
 
     count: int
     mean: float | None
@@ -205,8 +203,8 @@ class ArmInfo(BaseModel):
 class Lift(BaseModel):
     """How much more the policy earns than the baseline of its holdout, with an interval that is valid at all times."""
 
-    policy: ArmInfo
-    baseline: ArmInfo
+    policy: ChooserInfo
+    baseline: ChooserInfo
     lift: float | None
     low: float | None
     high: float | None

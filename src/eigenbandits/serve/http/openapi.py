@@ -1,7 +1,5 @@
 """The OpenAPI document, generated from the table of routes."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,7 @@
 """The options of a request to decide, besides the actions: read and checked."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,32 +29,32 @@ def read_options(entry: dict[str, Any], decision_set: DecisionSet, catalogue: Ca
         out |= _rows(entry["exclude"], "exclude", size, ids, strict=False)
     if len(out) == size:
         raise invalid("allowed and exclude leave no action to choose from; expected at least one.", "exclude")
-    scores = entry.get("scores")
-    if scores is not None:
-        if type(scores) is not list or len(scores) != size:
-            raise invalid(f"scores is not a list of {size} numbers, one for each action or item.", "scores")
-        if catalogue is not None and entry.get("items") is None:
-            raise invalid("scores are in the order of items; send items with them.", "scores")
-        scores = np.array([vectors.number(one, "scores") for one in scores])
+    scores = _numbers(entry, "scores", size, catalogue, vectors.number)
     count = entry.get("count")
     if count is not None and not 1 <= whole(count, "count") <= min(size - len(out), _LONGEST):
         message = f"count is {count}; expected at most {min(size - len(out), _LONGEST)}, the actions to choose from."
         raise invalid(message, "count")
     excluded = np.array(sorted(out), dtype=np.int32) if out else None
-    costs = _costs(entry, size, catalogue)
+    costs = _numbers(entry, "costs", size, catalogue, _cost_or_nan)
     return Options(excluded, scores, 0 if count is None else int(count), costs, _logged(entry, decision_set, catalogue))
 
 
-def _costs(entry: dict[str, Any], size: int, catalogue: Catalogue | None) -> NDArray[np.float64] | None:
-    """Return the costs of all rows, NaN if unknown."""
-    costs = entry.get("costs")
-    if costs is None:
+def _numbers(
+    entry: dict[str, Any], field: str, size: int, catalogue: Catalogue | None, read: Callable[[Any, str], float]
+) -> NDArray[np.float64] | None:
+    """Return a field with one number for each row."""
+    values = entry.get(field)
+    if values is None:
         return None
-    if type(costs) is not list or len(costs) != size:
-        raise invalid(f"costs is not a list of {size} numbers, one for each action or item.", "costs")
+    if type(values) is not list or len(values) != size:
+        raise invalid(f"{field} is not a list of {size} numbers, one for each action or item.", field)
     if catalogue is not None and entry.get("items") is None:
-        raise invalid("costs are in the order of items; send items with them.", "costs")
-    return np.array([math.nan if one is None else least_zero(one, "costs") for one in costs])
+        raise invalid(f"{field} are in the order of items; send items with them.", field)
+    return np.array([read(one, field) for one in values])
+
+
+def _cost_or_nan(value: Any, field: str) -> float:
+    return math.nan if value is None else least_zero(value, field)
 
 
 def least_zero(value: Any, field: str) -> float:

@@ -1,7 +1,5 @@
 """The service's web page and its files."""
 
-from __future__ import annotations
-
 import mimetypes
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Policies: create, edit, list, inspect, export and delete them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import time
@@ -22,7 +20,7 @@ from eigenbandits.serve.http import lift, models
 from eigenbandits.serve.http.endpoint import BINARY, PARQUET, json_response
 from eigenbandits.serve.http.gateway import Gateway
 from eigenbandits.serve.storage.journal import BUCKET, Journal
-from eigenbandits.serve.storage.schema import BASELINE, POLICY, ArmRow
+from eigenbandits.serve.storage.schema import BASELINE, POLICY, ChooserRow
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 from eigenbandits.serve.writer.policy_spec import PolicySpec
 
@@ -115,8 +113,8 @@ class PolicyHandlers:
     async def get_lift(self, name: str) -> models.Lift:
         """Return how much more the policy earns than its holdout's baseline, with an always-valid interval."""
         hosted = self._gateway.policy(name)
-        arms = await self._gateway.read(lambda journal: journal.arms(hosted.id))
-        own, other = (arms.get(arm, ArmRow(hosted.id, arm, 0, 0.0, 0.0)) for arm in (POLICY, BASELINE))
+        rows = await self._gateway.read(lambda journal: journal.choosers(hosted.id))
+        own, other = (rows.get(one, ChooserRow(hosted.id, one, 0, 0.0, 0.0)) for one in (POLICY, BASELINE))
         return models.Lift(**lift.compared(own, other))
 
     async def export_log(self, name: str, query: models.ExportQuery) -> Response:

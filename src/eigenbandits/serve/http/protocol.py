@@ -1,7 +1,5 @@
 """The server's HTTP protocol, with limits on what a caller may send, and how slowly, before a key is checked."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The table of routes: every endpoint of the service, with its scope, response, body and errors."""
 
-from __future__ import annotations
-
 from eigenbandits.serve.http import decision_models as d
 from eigenbandits.serve.http import models as m
 from eigenbandits.serve.http import uploads

@@ -1,7 +1,5 @@
 """The state of the service: health, readiness, status and metrics."""
 
-from __future__ import annotations
-
 import time
 
 from prometheus_client import CONTENT_TYPE_LATEST

@@ -4,8 +4,6 @@ A JSON parser holds the interpreter lock from the first byte of a body to the la
 boundaries of rows and strings, and only a few hundred kilobytes are passed to the parser at a time.
 """
 
-from __future__ import annotations
-
 import binascii
 import re
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Validation errors of requests, expressed in the service's own sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Vectors as sent by callers: lists of numbers, base64 of float32, or a raw float32 body."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """One batch of the learner: what one policy learns from the lanes, and the events that record it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -49,8 +47,8 @@ class LearnerBatch(Batch):
                 hosted.learn(decisions, rewards)
                 numbers = [one.number for one in given]
                 self._add_event(hosted, schema.LEARN, encode_rewards(numbers, rewards))
-                arms = {one.number: one.arm for one in given}
-                self._add_to_arms(hosted, dict(zip(numbers, rewards, strict=True)), arms)
+                choosers = {one.number: one.chooser for one in given}
+                self._count_by_chooser(hosted, dict(zip(numbers, rewards, strict=True)), choosers)
         except StorageError:
             raise
         except Exception as error:

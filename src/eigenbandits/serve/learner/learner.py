@@ -1,7 +1,5 @@
 """The learner: the only process that learns, from what all deciders have logged."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

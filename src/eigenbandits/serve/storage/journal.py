@@ -1,7 +1,5 @@
 """The service's SQL statements: rows written to the tables and read back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
@@ -90,8 +88,11 @@ class Journal:
 
     def garbage(self) -> list[tuple[str, int]]:
         """Return kind and id of everything whose rows are to be deleted."""
-        rows = self.connection.execute("SELECT name FROM meta WHERE name LIKE ?", ("garbage %",))
-        return [(kind, int(id_)) for kind, id_ in (row[0].split()[1:] for row in rows)]
+        found = []
+        for (name,) in self.connection.execute("SELECT name FROM meta WHERE name LIKE ?", ("garbage %",)):
+            _, kind, id_ = name.split()
+            found.append((kind, int(id_)))
+        return found
 
     def sweep(self, kind: str, id_: int, limit: int) -> bool:
         """Delete some of these rows; return whether there are more."""
@@ -134,19 +135,13 @@ class Journal:
 
     def heads_of(self, policy: int, numbers: Sequence[int], size: int) -> dict[int, bytes]:
         """Return the first bytes of these decisions' contents, by number."""
-        heads: dict[int, bytes] = {}
-        for part, marks in in_lists(numbers):
-            sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number IN ({marks})"
-            heads |= {number: bytes(head) for number, head in self.connection.execute(sql, (policy, *part))}
-        return heads
+        sql = f"SELECT number, substr(content, 1, {size}) FROM decisions WHERE policy = ? AND number"
+        return {number: bytes(head) for number, head in self._found_in(sql, policy, numbers)}
 
     def origins_of(self, policy: int, numbers: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
-        """Return the epoch and arm of these decisions, by number."""
-        origins: dict[int, tuple[int | None, int | None]] = {}
-        for part, marks in in_lists(numbers):
-            sql = f"SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number IN ({marks})"
-            origins |= {number: (epoch, arm) for number, epoch, arm in self.connection.execute(sql, (policy, *part))}
-        return origins
+        """Return the epoch of these decisions and who chose, by number."""
+        sql = "SELECT number, epoch, arm FROM decisions WHERE policy = ? AND number"
+        return {number: (epoch, chooser) for number, epoch, chooser in self._found_in(sql, policy, numbers)}
 
     def decisions_for(self, policy: int, requests: Sequence[str]) -> dict[str | None, schema.DecisionRow]:
         """Return the decisions made for these request ids, by request id."""
@@ -188,23 +183,24 @@ class Journal:
         columns = [f"d.{name}" for name in schema.DECISIONS.columns] + [f"r.{name}" for name in schema.REWARDS.columns]
         sql = f"SELECT {', '.join(columns)} FROM decisions d {_WITH_REWARD} {_NEXT}"
         size = len(schema.DECISIONS.columns)
-        return [
-            (schema.DECISIONS.read(row[:size]), None if row[size] is None else schema.REWARDS.read(row[size:]))
-            for row in self.connection.execute(sql, (policy, after, limit))
-        ]
+        found: list[tuple[schema.DecisionRow, schema.RewardRow | None]] = []
+        for row in self.connection.execute(sql, (policy, after, limit)):
+            decision, reward = row[:size], row[size:]
+            found.append((schema.DECISIONS.read(decision), None if reward[0] is None else schema.REWARDS.read(reward)))
+        return found
 
     # The history
 
     def add_to(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Add to the counts in a table: those of the history or of the arms."""
+        """Add to the counts in a table: those of the history, or by who chose."""
         counted = [name for name in table.columns if name not in table.key.split(", ")]
         sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in counted)
         sql = f"{table.insert} ON CONFLICT ({table.key}) DO UPDATE SET {sums}"
         self.connection.many(sql, [table.values(row) for row in rows])
 
-    def arms(self, policy: int) -> dict[int, schema.ArmRow]:
-        """Return the reward counts of a policy's arms."""
-        return {row.arm: row for row in self._rows(schema.ARMS, "WHERE policy = ?", (policy,))}
+    def choosers(self, policy: int) -> dict[int, schema.ChooserRow]:
+        """Return the rewards of a policy's decisions by who chose."""
+        return {row.chooser: row for row in self._rows(schema.CHOOSERS, "WHERE policy = ?", (policy,))}
 
     def history(self, policy: int, since: float, until: float) -> list[schema.HistoryRow]:
         """Return the history between two times, oldest first."""
@@ -235,11 +231,8 @@ class Journal:
 
     def item_names(self, catalogue: str, slots: Sequence[int]) -> dict[int, str]:
         """Return the ids of the items in these slots of a catalogue, given by its name."""
-        names: dict[int, str] = {}
-        for part, marks in in_lists(slots):
-            sql = "SELECT i.slot, i.item FROM items i JOIN catalogues c ON c.id = i.catalogue "
-            names |= dict(self.connection.execute(f"{sql}WHERE c.name = ? AND i.slot IN ({marks})", (catalogue, *part)))
-        return names
+        sql = "SELECT i.slot, i.item FROM items i JOIN catalogues c ON c.id = i.catalogue WHERE c.name = ? AND i.slot"
+        return dict(self._found_in(sql, catalogue, slots))
 
     def drop_unfinished_items(self) -> None:
         """Undo interrupted uploads, whose changes belong to a version that their catalogue never reached."""
@@ -280,14 +273,13 @@ class Journal:
         return [table.read(row) for row in self.connection.execute(f"{table.select} {sql}", values)]
 
     def _rows_in(self, table: Table[R], policy: int, column: str, keys: Sequence[Any]) -> list[R]:
-        rows: list[R] = []
-        for part, marks in in_lists(keys):
-            rows += self._rows(table, f"WHERE policy = ? AND {column} IN ({marks})", (policy, *part))
+        sql = f"{table.select} WHERE policy = ? AND {column}"
+        return [table.read(row) for row in self._found_in(sql, policy, keys)]
+
+    def _found_in(self, sql: str, owner: int | str, keys: Sequence[Any]) -> list[Row]:
+        """Return the rows of a statement that takes an owner and then `IN`, for which there is a limit, and keys."""
+        rows: list[Row] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            part = keys[start : start + _AT_ONCE]
+            rows += self.connection.execute(f"{sql} IN ({', '.join('?' * len(part))})", (owner, *part))
         return rows
-
-
-def in_lists(values: Sequence[Any]) -> Iterator[tuple[Sequence[Any], str]]:
-    """Yield the values in chunks for one IN list each, with the placeholders."""
-    for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
-        yield part, ", ".join("?" * len(part))

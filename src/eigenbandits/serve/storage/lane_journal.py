@@ -1,14 +1,12 @@
 """The SQL statements of deciders and their learner: lanes, tails, cursors, and published beliefs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.storage import lanes, schema
 from eigenbandits.serve.storage.base import Database
-from eigenbandits.serve.storage.journal import Journal, in_lists
+from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.lanes import BeliefRow, CursorRow, LaneRow, TailRow
 from eigenbandits.serve.storage.table import Row
 
@@ -24,7 +22,7 @@ class Arrival:
     kind: str
     index: int
     content: bytes
-    arm: int | None
+    chooser: int | None
 
 
 class Lane:
@@ -128,11 +126,8 @@ class LaneJournal(Journal):
 
     def numbers_for(self, policy: int, requests: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the decisions made for these request ids."""
-        numbers: dict[str, int] = {}
-        for part, marks in in_lists(requests):
-            sql = f"SELECT request, number FROM decisions WHERE policy = ? AND request IN ({marks})"
-            numbers |= dict(self.connection.execute(sql, (policy, *part)))
-        return numbers
+        sql = "SELECT request, number FROM decisions WHERE policy = ? AND request"
+        return dict(self._found_in(sql, policy, requests))
 
     # What the learner reads
 
@@ -155,8 +150,8 @@ class LaneJournal(Journal):
         )
         rows = self.connection.execute(sql, (policy, after, through))
         return [
-            Arrival(number, reward, kind, index, bytes(content), arm)
-            for number, reward, kind, index, content, arm in rows
+            Arrival(number, reward, kind, index, bytes(content), chooser)
+            for number, reward, kind, index, content, chooser in rows
         ]
 
     def open_between(self, policy: int, after: int, through: int, limit: int) -> list[Row]:

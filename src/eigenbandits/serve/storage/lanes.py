@@ -4,8 +4,6 @@ A lane belongs to one connection of one process, and a connection commits one tr
 row of a lane sees all earlier rows of the lane, which no sequence shared by several connections can guarantee.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PostgreSQL, for installations that already run a database server."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

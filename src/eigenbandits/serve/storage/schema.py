@@ -1,7 +1,5 @@
 """The rows of the database: policies with their logs, catalogues, and keys."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from dataclasses import dataclass, field, fields
@@ -23,7 +21,7 @@ PAY, MERGE = "pay", "merge"
 ENDINGS = (LEARN, EXPIRE, PAY)
 # Kinds of rewards: sent by a caller, the default after the time to live, or none after it.
 GIVEN, DEFAULT, EXPIRED = "given", "default", "expired"
-# Arms: decisions of a policy with a holdout, those of its baseline, and those made by another system.
+# Who chose: a policy with a holdout, its baseline, or another system. The columns are called "arm".
 POLICY, BASELINE, LOGGED = 0, 1, 2
 
 
@@ -45,9 +43,8 @@ class DecisionRow(ServedDecision):
         Which run of the service made it: a random number, new whenever a service opens the database. After a backup is
         restored, numbers are reused; the epoch distinguishes a lost decision from the one that now has its number.
         None in rows of version 1.
-    arm
-        1 if the baseline made it, see `PolicySpec.holdout`; 2 if it was imported; otherwise 0 if there is a
-        holdout.
+    chooser
+        1 if the baseline chose, see `PolicySpec.holdout`; 2 if another system did; otherwise 0 if there is a holdout.
     belief
         The version of the belief by which a decider chose; None if the latest state was used.
     """
@@ -59,7 +56,7 @@ class DecisionRow(ServedDecision):
     decided_at: float
     content: bytes
     epoch: int | None = None
-    arm: int | None = None
+    chooser: int | None = None
     belief: int | None = None
 
     def __post_init__(self) -> None:
@@ -159,11 +156,11 @@ class HistoryRow:
 
 
 @dataclass(slots=True)
-class ArmRow:
-    """The rewards of an arm's decisions: count, sum, sum of squares."""
+class ChooserRow:
+    """The rewards of the decisions of one chooser: count, sum, sum of squares."""
 
     policy: int
-    arm: int
+    chooser: int
     count: int
     total: float
     squares: float
@@ -265,22 +262,26 @@ ITEMS = Table("items", ItemRow, "catalogue, slot")
 POLICIES = Table("policies", PolicyRow, "id", unique="name", first="id name spec created_at")
 EVENTS = Table("events", EventRow, "policy, position")
 DECISIONS = Table(
-    "decisions", DecisionRow, "policy, number", names={"index": "chosen", "round": "number"}, first=_DECISIONS
+    "decisions",
+    DecisionRow,
+    "policy, number",
+    names={"index": "chosen", "round": "number", "chooser": "arm"},
+    first=_DECISIONS,
 )
 REWARDS = Table("rewards", RewardRow, "policy, number")
 PARTS = Table("parts", PartRow, "policy, number, part")
 HISTORY = Table("history", HistoryRow, "policy, start")
-ARMS = Table("arms", ArmRow, "policy, arm")
+CHOOSERS = Table("arms", ChooserRow, "policy, arm", names={"chooser": "arm"})
 SNAPSHOTS = Table("snapshots", SnapshotRow, "policy, position")
 
 TABLES: tuple[Table[Any], ...] = (
     *(META, KEYS, CATALOGUES, ITEMS, POLICIES),
-    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
+    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, CHOOSERS, SNAPSHOTS),
     *lanes.TABLES,
 )
 # The tables whose rows belong to a policy.
 OF_A_POLICY: tuple[Table[Any], ...] = (
-    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, ARMS, SNAPSHOTS),
+    *(EVENTS, DECISIONS, REWARDS, PARTS, HISTORY, CHOOSERS, SNAPSHOTS),
     *lanes.OF_A_POLICY,
 )
 INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS requests ON decisions (policy, request) WHERE request IS NOT NULL"

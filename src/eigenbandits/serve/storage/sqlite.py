@@ -34,7 +34,8 @@ _PAGE, _PAGES = 4096, 256
 _PATIENCE, _READERS = 10.0, 50
 # Beliefs kept per policy: a decider may be about to read the one before the latest.
 _BELIEFS = 4
-_SNAPSHOT = re.compile(r"(?P<policy>\d+)-(?P<position>\d+)\.eb")
+# The name of a snapshot, with its position, or of a belief, with its version.
+_FILE = re.compile(r"\d+-(?P<number>\d+)\.eb")
 
 
 class SqliteConnection(Connection):
@@ -252,7 +253,7 @@ class SqliteDatabase(Database):
             folder = self.folder / "beliefs"
             folder.mkdir(mode=0o700, exist_ok=True)
             write_whole(folder / f"{policy}-{version}.eb", content)
-            for _, file in self._belief_files(policy)[_BELIEFS:]:
+            for _, file in _numbered(folder, policy)[_BELIEFS:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(str(error.strerror)) from error
@@ -267,23 +268,13 @@ class SqliteDatabase(Database):
 
     def drop_beliefs(self, policy: int) -> None:
         """Remove the files."""
-        for _, file in self._belief_files(policy):
+        for _, file in _numbered(self.folder / "beliefs", policy):
             file.unlink(missing_ok=True)
-
-    def _belief_files(self, policy: int) -> list[tuple[int, Path]]:
-        matches = [(_SNAPSHOT.fullmatch(file.name), file) for file in (self.folder / "beliefs").glob(f"{policy}-*.eb")]
-        return sorted([(int(name["position"]), file) for name, file in matches if name is not None], reverse=True)
 
     def _drop_lanes(self) -> None:
         for lock in self._lanes.values():
             lock.close()
         self._lanes.clear()
-
-    def _snapshot_files(self, policy: int) -> list[tuple[int, Path]]:
-        files = (self.folder / "snapshots").glob(f"{policy}-*.eb")
-        # Other files in this folder are left alone.
-        matches = [(_SNAPSHOT.fullmatch(file.name), file) for file in files]
-        return sorted([(int(name["position"]), file) for name, file in matches if name is not None], reverse=True)
 
     def put_snapshot(self, policy: int, position: int, content: bytes) -> None:
         """Write a file; keep the last two."""
@@ -296,14 +287,14 @@ class SqliteDatabase(Database):
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            for _, file in self._snapshot_files(policy)[2:]:
+            for _, file in _numbered(folder, policy)[2:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(str(error.strerror)) from error
 
     def snapshots(self, connection: Connection, policy: int) -> Iterator[tuple[int, bytes]]:
         """Read the files, the latest first."""
-        for position, file in self._snapshot_files(policy):
+        for position, file in _numbered(self.folder / "snapshots", policy):
             try:
                 yield position, file.read_bytes()
             except OSError as error:
@@ -311,7 +302,7 @@ class SqliteDatabase(Database):
 
     def drop_snapshots(self, connection: Connection, policy: int, after: int = -1) -> None:
         """Remove the files."""
-        for position, file in self._snapshot_files(policy):
+        for position, file in _numbered(self.folder / "snapshots", policy):
             if position > after:
                 file.unlink(missing_ok=True)
 
@@ -352,6 +343,12 @@ class SqliteDatabase(Database):
         assert isinstance(connection, SqliteConnection)
         connection.vacuum(_PAGES)
         return True
+
+
+def _numbered(folder: Path, policy: int) -> list[tuple[int, Path]]:
+    """Return the files of a policy in a folder with their numbers, highest first; other files are left alone."""
+    matches = [(_FILE.fullmatch(file.name), file) for file in folder.glob(f"{policy}-*.eb")]
+    return sorted([(int(name["number"]), file) for name, file in matches if name is not None], reverse=True)
 
 
 def _locked(path: Path) -> IO[bytes]:

@@ -1,7 +1,5 @@
 """`Table`: a database table whose columns are the fields of a dataclass."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields

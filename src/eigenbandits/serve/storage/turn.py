@@ -1,7 +1,5 @@
 """The right to write to an SQLite database, which only one connection has at a time."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

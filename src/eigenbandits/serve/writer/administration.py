@@ -1,7 +1,5 @@
 """Administration: the tasks that create, change and delete policies, catalogues, items and keys."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import hashlib

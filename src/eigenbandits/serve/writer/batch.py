@@ -16,17 +16,18 @@ from eigenbandits.serve.metrics import Metrics
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.writer.batch_rows import BatchRows
-from eigenbandits.serve.writer.commands import (
-    DecideCommand,
-    PolicyCommand,
-    Result,
-    RewardCommand,
-    SentReward,
-)
+from eigenbandits.serve.writer.commands import DecideCommand, PolicyCommand, Result, RewardCommand, SentReward
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember
 from eigenbandits.serve.writer.event_codec import decode_decision, encode_payments, encode_range, encode_rewards
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
-from eigenbandits.serve.writer.outcomes import different_request, different_reward, outcome, repeats, unknown_decision
+from eigenbandits.serve.writer.outcomes import (
+    different_request,
+    different_reward,
+    outcome,
+    repeats,
+    unknown_decision,
+    wrong_dim,
+)
 
 T = TypeVar("T")
 # The number of values in decision sets that are chosen from at once: large enough to be fast, small enough for memory.
@@ -124,7 +125,7 @@ class Batch(BatchRows):
         self._add_rewards(hosted, {one: value for one, value in learned.items() if one not in given}, schema.DEFAULT)
         if hosted.spec.holdout:
             origins = self._journal.origins_of(hosted.id, list(learned))
-            self._add_to_arms(hosted, learned, {number: arm for number, (_, arm) in origins.items()})
+            self._count_by_chooser(hosted, learned, {number: chooser for number, (_, chooser) in origins.items()})
         head.rewards += len(given)
         head.defaults += defaults
         head.expired += len(expired)
@@ -181,8 +182,7 @@ class Batch(BatchRows):
             widths = [one.actions(None).shape[1] for one in command.sets]
             expected = widths[0] if dim is None else dim
             if any(width != expected for width in widths):
-                message = f"The actions have vectors of length {widths[-1]}; expected vectors of length {expected}."
-                self.results.append((command, invalid(message, "actions", "wrong_dimension")))
+                self.results.append((command, wrong_dim(widths[-1], expected)))
             else:
                 dim = expected
                 fitting.append(command)
@@ -231,8 +231,8 @@ class Batch(BatchRows):
                 place = i if sets[part][0].options.count else 0
                 offered = 0 if place else i
                 request = None if place else requests[part][offered]
-                arm = forced[offered][1]
-                row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, arm, place)
+                chooser = forced[offered][1]
+                row = hosted.row(sets[part][offered], decision, request, self.now, self.epoch, chooser, place)
                 hosted.keep(row, decision)
                 if place:
                     lists[-1].append(row)
@@ -258,14 +258,16 @@ class Batch(BatchRows):
         origins = self._journal.origins_of(hosted.id, absent) if absent else {}
         parts = self._parts(hosted, known) if hosted.spec.learn_at == "time_to_live" else {}
         fresh: dict[int, SentReward] = {}
-        arms: dict[int, int | None] = {}
+        choosers: dict[int, int | None] = {}
         counts = {"learned": 0, "recorded": 0, "corrected": 0, "repeated": 0, "refused": 0}
         outcomes: list[Result] = []
         for command in commands:
             results: list[str | Refusal] = []
             for sent in command.rewards:
                 open_decision = hosted.open(sent.number)
-                origin = origins.get(sent.number) if open_decision is None else (open_decision.epoch, open_decision.arm)
+                origin = (
+                    origins.get(sent.number) if open_decision is None else (open_decision.epoch, open_decision.chooser)
+                )
                 result: str | Refusal
                 if origin is None or sent.number > hosted.committed or origin[0] != sent.epoch:
                     result = unknown_decision(sent, origin if sent.number <= hosted.committed else None)
@@ -274,7 +276,7 @@ class Batch(BatchRows):
                 else:
                     result = outcome(sent, ended.get(sent.number), fresh.get(sent.number))
                 if result == "learned":
-                    fresh[sent.number], arms[sent.number] = sent, None if origin is None else origin[1]
+                    fresh[sent.number], choosers[sent.number] = sent, None if origin is None else origin[1]
                 results.append(result)
                 counts["refused" if isinstance(result, Refusal) else result] += 1
             outcomes.append((command, results))
@@ -285,7 +287,7 @@ class Batch(BatchRows):
             costs = {number: sent.cost for number, sent in fresh.items() if sent.cost is not None}
             self._learn(hosted, decisions, list(fresh), list(rewards.values()), commands, costs)
             self._add_rewards(hosted, rewards, schema.GIVEN, costs)
-            self._add_to_arms(hosted, rewards, arms)
+            self._count_by_chooser(hosted, rewards, choosers)
             hosted.head.rewards += len(fresh)
         self.results += outcomes
 

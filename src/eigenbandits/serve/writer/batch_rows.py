@@ -15,7 +15,7 @@ from eigenbandits.serve.writer.commands import Command, Result, resolve
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
 # The attributes that hold rows.
-_ROWS = ("events", "decisions", "rewards", "history", "parts", "arms")
+_ROWS = ("events", "decisions", "rewards", "history", "parts", "choosers")
 
 
 class BatchRows:
@@ -39,7 +39,7 @@ class BatchRows:
         self.rewards: list[schema.RewardRow] = []
         self.history: list[schema.HistoryRow] = []
         self.parts: list[schema.PartRow] = []
-        self.arms: list[schema.ArmRow] = []
+        self.choosers: list[schema.ChooserRow] = []
         self.heads: dict[int, schema.PolicyRow] = {}
         # Counts that are made only after the batch has been committed.
         self._counts: list[Callable[[], None]] = []
@@ -56,12 +56,14 @@ class BatchRows:
         self.history.append(schema.HistoryRow(hosted.id, start, chosen, learned, total, defaults, by_default))
         hosted.since_snapshot += chosen + learned + defaults
 
-    def _add_to_arms(self, hosted: HostedPolicy, rewards: Mapping[int, float], arms: Mapping[int, int | None]) -> None:
-        """Count the rewards of decisions that belong to an arm."""
+    def _count_by_chooser(
+        self, hosted: HostedPolicy, rewards: Mapping[int, float], choosers: Mapping[int, int | None]
+    ) -> None:
+        """Count the rewards of decisions of which it is known who made them."""
         for number, reward in rewards.items():
-            arm = arms.get(number)
-            if arm is not None:
-                self.arms.append(schema.ArmRow(hosted.id, arm, 1, reward, reward * reward))
+            chooser = choosers.get(number)
+            if chooser is not None:
+                self.choosers.append(schema.ChooserRow(hosted.id, chooser, 1, reward, reward * reward))
 
     def _add_event(self, hosted: HostedPolicy, kind: str, content: bytes) -> None:
         hosted.head.position += 1
@@ -109,7 +111,7 @@ class BatchRows:
         # A decision that has ended waits for no further parts.
         journal.drop_parts([(row.policy, row.number) for batch in batches for row in batch.rewards])
         journal.add_to(schema.HISTORY, [row for batch in batches for row in batch.history])
-        journal.add_to(schema.ARMS, [row for batch in batches for row in batch.arms])
+        journal.add_to(schema.CHOOSERS, [row for batch in batches for row in batch.choosers])
         heads = {id_: head for batch in batches for id_, head in batch.heads.items()}
         journal.move_heads(list(heads.values()))
 

@@ -1,7 +1,5 @@
 """The command loop: the writer's queue, and how its commands are applied in order."""
 
-from __future__ import annotations
-
 import logging
 import math
 from abc import ABC, abstractmethod

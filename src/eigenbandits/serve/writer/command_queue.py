@@ -1,7 +1,5 @@
 """The writer's queue: a line for each policy, served in turns, so that no policy waits behind another one's flood."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable

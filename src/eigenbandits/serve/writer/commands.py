@@ -1,7 +1,5 @@
 """Commands, which requests pass to the writer, and how their results get back."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, InvalidStateError

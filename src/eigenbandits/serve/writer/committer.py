@@ -1,7 +1,5 @@
 """Group commit: a thread that writes all waiting batches in one transaction and then resolves their commands."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Conversion between decisions and rows of the log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ def decision_row(
     now: float,
     epoch: int,
     *,
-    arm: int | None = None,
+    chooser: int | None = None,
     place: int = 0,
     belief: int | None = None,
 ) -> DecisionRow:
@@ -43,7 +41,7 @@ def decision_row(
         decided_at=now,
         content=encode_decision(ListMember(place) if place else decision_set, decision.forecast),
         epoch=epoch,
-        arm=arm,
+        chooser=chooser,
         belief=belief,
         cost=decision.cost if isinstance(decision, PricedDecision) else None,
     )

@@ -3,8 +3,6 @@
 The layouts are those of version 1 of the tables; existing logs must stay readable.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A policy hosted by the service: the policy itself, the head of its log, and its open decisions."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import OrderedDict, deque
@@ -13,20 +11,9 @@ import numpy as np
 from eigenbandits import inputs
 from eigenbandits.policy import Decision, Policy, files
 from eigenbandits.serve.errors import ReplayError
+from eigenbandits.serve.storage import schema
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import (
-    BASELINE,
-    CLONE,
-    DECIDE,
-    EXPIRE,
-    FOLLOW,
-    LOGGED,
-    MERGE,
-    POLICY,
-    PUBLISH,
-    DecisionRow,
-    PolicyRow,
-)
+from eigenbandits.serve.storage.schema import DecisionRow, PolicyRow
 from eigenbandits.serve.writer import event_codec as codec
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.decision_rows import bare_decision, decision_row
@@ -43,11 +30,11 @@ _OVERHEAD = 500
 
 
 class OpenDecision(NamedTuple):
-    """A decision that waits for its reward, with the epoch in its id and the arm to which it belongs."""
+    """A decision that waits for its reward, with the epoch in its id, and who made it."""
 
     decision: Decision
     epoch: int | None
-    arm: int | None
+    chooser: int | None
 
 
 class Resumption(NamedTuple):
@@ -151,11 +138,8 @@ class HostedPolicy:
         count = sets[0].options.count
         if count:
             (array,) = arrays
-            return list(
-                self.policy.choose_list(
-                    array, count, observe=observe[0], allowed=allowed[0], scores=scores[0]
-                ).decisions
-            )
+            listed = self.policy.choose_list(array, count, observe=observe[0], allowed=allowed[0], scores=scores[0])
+            return list(listed.decisions)
         if len(arrays) == 1 or sum(array.size for array in arrays) > _LARGE_SET * len(arrays):
             return [
                 self.policy.choose(array, observe=seen, allowed=rows, scores=given, **self._priced(costs=paid))
@@ -171,14 +155,14 @@ class HostedPolicy:
         return {} if self.spec.budget is None else given
 
     def forced(self, number: int, decision_set: DecisionSet) -> tuple[int | None, int | None]:
-        """Return the row that the policy does not choose itself, if there is one, and the decision's arm."""
+        """Return the row that the policy does not choose itself, if there is one, and who chooses."""
         logged = decision_set.options.logged
         if logged is not None:
-            return logged.index, LOGGED
+            return logged.index, schema.LOGGED
         if not self.spec.holdout:
             return None, None
         row = self._baseline(number, decision_set)
-        return row, POLICY if row is None else BASELINE
+        return row, schema.POLICY if row is None else schema.BASELINE
 
     def _baseline(self, number: int, decision_set: DecisionSet) -> int | None:
         """Return the baseline's choice if this decision is assigned to the baseline; else None.
@@ -256,13 +240,13 @@ class HostedPolicy:
         request: str | None,
         now: float,
         epoch: int,
-        arm: int | None = None,
+        chooser: int | None = None,
         place: int = 0,
     ) -> DecisionRow:
         """Return the row of a decision just made, under the next number; `place` is its place in a list."""
         self.head.number += 1
         arguments = (decision_set, decision, self.head.number, request, now, epoch)
-        return decision_row(self.id, self.catalogue, *arguments, arm=arm, place=place)
+        return decision_row(self.id, self.catalogue, *arguments, chooser=chooser, place=place)
 
     def decision(self, row: DecisionRow, journal: Journal) -> Decision:
         """Return a decision as `choose` made it, with what learning needs."""
@@ -302,7 +286,7 @@ class HostedPolicy:
         """Keep an open decision in memory, without the model behind it."""
         action, lifted, forecast = decision.action, decision.lifted, decision.forecast
         kept = bare_decision(decision.index, action, decision.round, lifted, forecast, row.cost)
-        self._open[row.round] = OpenDecision(kept, row.epoch, row.arm)
+        self._open[row.round] = OpenDecision(kept, row.epoch, row.chooser)
         vectors = 1 if lifted is action else 2
         extra = 0 if forecast is None else forecast.nbytes
         if len(self._open) * (8 * vectors * len(action) + extra + _OVERHEAD) > _KEPT:
@@ -337,32 +321,32 @@ class HostedPolicy:
         for position, event in enumerate(journal.events(self.id, after, self.head.position), after + 1):
             if event.position != position:
                 raise ReplayError(f"the log from event {position} on has been deleted or is missing")
-            if event.kind == DECIDE:
-                first, count = codec.decode_range(event.content)
-                different += self._replay_choices(journal, first, count)
-                self.since_snapshot += count
-                continue
-            if event.kind == FOLLOW:
-                followed = codec.decode_numbers(event.content)
-                self.follow(followed, journal)
-                self.since_snapshot += len(followed)
-                continue
-            if event.kind == PUBLISH:
-                self.follow_subspace()
-                continue
-            if event.kind == CLONE:
-                self.policy = files.from_bytes(event.content)
-                continue
-            if event.kind == MERGE:
-                self.policy = self.merged(event.content)
-                continue
-            numbers, rewards, costs = codec.decode_rewards(event.kind, event.content)
-            self.since_snapshot += len(numbers)
-            if event.kind != EXPIRE:
-                self.learn(self.decisions(numbers, journal), rewards, costs)
-            for number in numbers:
-                self.drop(number)
+            match event.kind:
+                case schema.DECIDE:
+                    first, count = codec.decode_range(event.content)
+                    different += self._replay_choices(journal, first, count)
+                    self.since_snapshot += count
+                case schema.FOLLOW:
+                    followed = codec.decode_numbers(event.content)
+                    self.follow(followed, journal)
+                    self.since_snapshot += len(followed)
+                case schema.PUBLISH:
+                    self.follow_subspace()
+                case schema.CLONE:
+                    self.policy = files.from_bytes(event.content)
+                case schema.MERGE:
+                    self.policy = self.merged(event.content)
+                case _:
+                    self._replay_endings(journal, event)
         return different
+
+    def _replay_endings(self, journal: Journal, event: schema.EventRow) -> None:
+        numbers, rewards, costs = codec.decode_rewards(event.kind, event.content)
+        self.since_snapshot += len(numbers)
+        if event.kind != schema.EXPIRE:
+            self.learn(self.decisions(numbers, journal), rewards, costs)
+        for number in numbers:
+            self.drop(number)
 
     def _replay_choices(self, journal: Journal, first: int, count: int) -> int:
         rows = journal.decisions(self.id, first, count)
@@ -371,12 +355,14 @@ class HostedPolicy:
         sets = [one for one in read if not isinstance(one, ListMember)]
         if len(rows) != count or any(one.chosen_only for one in sets):
             raise ReplayError(f"the decisions from {first} on were pruned or are missing")
-        decisions = self.choose(
-            sets, [row.index if row.arm in (BASELINE, LOGGED) else None for row in rows[: len(sets)]]
-        )
-        for row, decision in zip(rows, decisions, strict=True):
-            self.keep(row, decision if decision.index == row.index else self.decision(row, journal))
-        return sum(decision.index != row.index for row, decision in zip(rows, decisions, strict=True))
+        others = (schema.BASELINE, schema.LOGGED)
+        forced = [row.index if row.chooser in others else None for row in rows[: len(sets)]]
+        different = 0
+        for row, decision in zip(rows, self.choose(sets, forced), strict=True):
+            same = decision.index == row.index
+            different += not same
+            self.keep(row, decision if same else self.decision(row, journal))
+        return different
 
     def summary(self) -> dict[str, Any]:
         """Return the policy's public description."""

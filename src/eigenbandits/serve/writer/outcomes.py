@@ -1,8 +1,6 @@
 """Outcomes: the response to a repeated request id, and to a reward."""
 
-from __future__ import annotations
-
-from eigenbandits.serve.errors import Refusal, unknown
+from eigenbandits.serve.errors import Refusal, invalid, unknown
 from eigenbandits.serve.storage import schema
 from eigenbandits.serve.writer.commands import SentReward
 from eigenbandits.serve.writer.decision_sets import DecisionSet, ListMember, Names
@@ -28,10 +26,16 @@ def repeats(
 
 def repeats_decision(decision_set: DecisionSet, logged: int | None, known: schema.DecisionRow, names: Names) -> bool:
     """Return whether a decision set, with the choice that another system made, matches an earlier decision."""
-    if logged != (known.index if known.arm == schema.LOGGED else None):
+    if logged != (known.index if known.chooser == schema.LOGGED else None):
         return False
     before, _ = decode_decision(known.content)
     return not isinstance(before, ListMember) and decision_set.repeats(before, known.index, names)
+
+
+def wrong_dim(width: int, expected: int) -> Refusal:
+    """Return the refusal for vectors whose length differs from the first ones'."""
+    message = f"The actions have vectors of length {width}; expected vectors of length {expected}."
+    return invalid(message, "actions", "wrong_dimension")
 
 
 def different_request() -> Refusal:

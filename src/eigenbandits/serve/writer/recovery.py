@@ -1,7 +1,5 @@
 """Recovery: catalogues from the disk, and each policy from its last intact snapshot and the log after it."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time
@@ -14,7 +12,7 @@ from eigenbandits.serve.errors import DamagedError, Refusal, ReplayError, Storag
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.base import Database
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.schema import PolicyRow
+from eigenbandits.serve.storage.schema import CatalogueRow, PolicyRow
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy, Resumption
 from eigenbandits.serve.writer.policy_spec import PolicySpec
@@ -47,15 +45,20 @@ def load_catalogues(journal: Journal) -> Iterator[Catalogue]:
     """Yield all catalogues with their items; an unreadable one is left out, and so are its policies."""
     for row in journal.catalogues():
         try:
-            catalogue = Catalogue.of(row)
-            for item in journal.items(row.id):
-                # Later items belong to an upload that is in progress or was interrupted.
-                if item.added <= row.version:
-                    catalogue.load(item)
+            catalogue = _read_catalogue(journal, row)
         except (ValueError, IndexError, DamagedError) as error:
             log_event("catalogue left out", logging.ERROR, catalogue=row.name, reason=str(error))
             continue
         yield catalogue
+
+
+def _read_catalogue(journal: Journal, row: CatalogueRow) -> Catalogue:
+    catalogue = Catalogue.of(row)
+    for item in journal.items(row.id):
+        # Later items belong to an upload that is in progress or was interrupted.
+        if item.added <= row.version:
+            catalogue.load(item)
+    return catalogue
 
 
 def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict[str, Catalogue]:
@@ -65,10 +68,7 @@ def refresh_catalogues(journal: Journal, known: Mapping[str, Catalogue]) -> dict
     for row in journal.catalogues():
         catalogue = by_id.get(row.id)
         if catalogue is None:
-            catalogue = Catalogue.of(row)
-            for item in journal.items(row.id):
-                if item.added <= row.version:
-                    catalogue.load(item)
+            catalogue = _read_catalogue(journal, row)
         elif catalogue.version != row.version:
             rows = [one for one in journal.items(row.id, len(catalogue.names) - 1) if one.added <= row.version]
             count = len(catalogue.names)

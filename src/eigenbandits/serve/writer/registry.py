@@ -1,7 +1,5 @@
 """The registry: the policies, catalogues and keys that the writer has published."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

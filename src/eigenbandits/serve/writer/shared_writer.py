@@ -1,7 +1,5 @@
 """`SharedWriter`: a writer of a database to which other processes write as well."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from typing import Any, cast

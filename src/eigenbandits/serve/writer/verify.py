@@ -3,8 +3,6 @@
 If part of the log has been deleted, the older of the two snapshots replaces the start of the log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 

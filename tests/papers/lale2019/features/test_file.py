@@ -8,8 +8,7 @@ import pytest
 from eigenbandits.features import Product, group_of
 from eigenbandits.papers.lale2019.features import Features, find, open_features
 from eigenbandits.papers.lale2019.features.cache import feature_name, features_path, is_made, key_of
-from eigenbandits.papers.lale2019.features.file import read_header, save_features
-from eigenbandits.papers.lale2019.features.layers import Dense
+from eigenbandits.papers.lale2019.features.file import Dense, read_header, save_features
 
 IMAGES, INPUTS, CLASSES, DIM = 40, 6, 3, 5
 

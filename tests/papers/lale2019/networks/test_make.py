@@ -13,14 +13,12 @@ from eigenbandits.lab.errors import DataError
 from eigenbandits.papers.lale2019.datasets import mnist
 from eigenbandits.papers.lale2019.environment import Images
 from eigenbandits.papers.lale2019.features import Features, find
-from eigenbandits.papers.lale2019.features.file import save_arrays
-from eigenbandits.papers.lale2019.features.layers import Dense
+from eigenbandits.papers.lale2019.features.file import Dense, save_arrays
 from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet
-from eigenbandits.papers.lale2019.networks.cnn import CNN
+from eigenbandits.papers.lale2019.networks.cnn import CNN, Segments
 from eigenbandits.papers.lale2019.networks.large_images import PooledTrainer, from_folder, training_first
 from eigenbandits.papers.lale2019.networks.make import FeatureRequest, make, make_all
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
-from eigenbandits.papers.lale2019.networks.segments import Segments
 from eigenbandits.papers.lale2019.networks.small_images import Cifar10, Mnist
 from eigenbandits.papers.lale2019.networks.summary import summarize
 from eigenbandits.papers.lale2019.networks.training import TrainingPlan, scaled, train

@@ -8,9 +8,8 @@ pytest.importorskip("torch", reason='torch is not installed; run: pip install "e
 import torch
 
 from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet, ResidualBlock
-from eigenbandits.papers.lale2019.networks.cnn import CNN
+from eigenbandits.papers.lale2019.networks.cnn import CNN, Segments
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
-from eigenbandits.papers.lale2019.networks.segments import Segments
 from eigenbandits.papers.lale2019.networks.small_images import mirrored_and_moved
 from eigenbandits.papers.lale2019.networks.trainer import Trained
 

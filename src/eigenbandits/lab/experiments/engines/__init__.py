@@ -1,7 +1,5 @@
 """Where cells run: in this process, in several, or on a cluster; the results are the same, bit for bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal, get_args
 

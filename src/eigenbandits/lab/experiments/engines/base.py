@@ -1,13 +1,15 @@
 """Engines take cells, yield outcomes as they arrive, and survive the death of a worker."""
 
-from __future__ import annotations
-
+import signal
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from queue import Empty, Queue
 from traceback import format_exception
-from typing import Protocol
+from typing import Any, Protocol
 
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.cells import Heartbeat, PlannedCell, run_cell
@@ -16,6 +18,10 @@ from eigenbandits.lab.experiments.cells import Heartbeat, PlannedCell, run_cell
 ATTEMPTS = 3
 # Seconds between updates of the number of rounds under way.
 HEARTBEAT_SECONDS = 0.3
+# Read by the BLAS libraries when they are loaded.
+ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS"), "1"
+)
 
 
 @dataclass(frozen=True)
@@ -75,3 +81,31 @@ def collect(
             count -= 1
         except Empty:
             listener.heartbeat(rounds_under_way())
+
+
+def one_thread() -> Any:
+    """Limit BLAS in this process to one thread, until the end or as a context."""
+    import numpy.linalg  # the libraries must be loaded to be limited
+    import scipy.linalg
+    from threadpoolctl import threadpool_limits
+
+    assert numpy.linalg and scipy.linalg
+    return threadpool_limits(1)
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Put Ctrl-C off until the end of the block; threads that start in it, and their processes, never see it.
+
+    A thread that blocks a signal hands this on to the threads and processes that it starts.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    # Whoever spawns the first process also starts the tracker of its resources, which unblocks the signal.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,7 +1,5 @@
 """Cells on a Dask cluster: a running one, or one started on this machine."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,9 +10,16 @@ from uuid import uuid4
 
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.experiments.cells import PlannedCell
-from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, attempt, collect
-from eigenbandits.lab.experiments.engines.interrupts import put_off
-from eigenbandits.lab.experiments.engines.threads import one_thread
+from eigenbandits.lab.experiments.engines.base import (
+    ATTEMPTS,
+    Engine,
+    Listener,
+    Outcome,
+    attempt,
+    collect,
+    one_thread,
+    put_off,
+)
 
 _CONNECT_SECONDS = 10
 # After this many checks a cell that is done but whose outcome has not arrived is run again.

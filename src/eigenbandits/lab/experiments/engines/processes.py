@@ -1,7 +1,5 @@
 """Cells in several processes, each its own joblib (loky) worker: one that dies loses its own cell and no other."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import deque
@@ -18,9 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenbandits.lab.experiments.cells import PlannedCell
-from eigenbandits.lab.experiments.engines.base import ATTEMPTS, Engine, Listener, Outcome, attempt, collect
-from eigenbandits.lab.experiments.engines.interrupts import put_off
-from eigenbandits.lab.experiments.engines.threads import ONE_THREAD, one_thread
+from eigenbandits.lab.experiments.engines.base import (
+    ATTEMPTS,
+    ONE_THREAD,
+    Engine,
+    Listener,
+    Outcome,
+    attempt,
+    collect,
+    one_thread,
+    put_off,
+)
 
 _WATCH_SECONDS = 0.5
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)

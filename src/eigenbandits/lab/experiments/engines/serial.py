@@ -1,12 +1,9 @@
 """Cells one after the other in this process: the engine to debug with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from eigenbandits.lab.experiments.cells import PlannedCell
-from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, attempt
-from eigenbandits.lab.experiments.engines.threads import one_thread
+from eigenbandits.lab.experiments.engines.base import Engine, Listener, Outcome, attempt, one_thread
 
 
 class Serial(Engine):

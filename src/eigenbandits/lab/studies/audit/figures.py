@@ -1,7 +1,5 @@
 """The figure of an audit: the spectrum with the proposed rank, the projection error, the simulated regret."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from eigenbandits.lab.reporting.plots import Axis, Bars, Line, Mark, Panel, Plot, VerticalLine

@@ -1,7 +1,5 @@
 """The audit of a set of vectors: one call, one page."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from os import PathLike

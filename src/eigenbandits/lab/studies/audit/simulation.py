@@ -1,7 +1,5 @@
 """A simulation of what each policy would lose on given vectors; only real rewards could show it for sure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a spectrum shows: how many dimensions it fills, how many stand out, and how well they are known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

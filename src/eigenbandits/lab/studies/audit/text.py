@@ -47,7 +47,7 @@ def reason(audit: Audit) -> str:
     edge = (
         f"{audit.rank} eigenvalue{'s stand' if audit.rank > 1 else ' stands'} out from the bulk that noise would fill"
     )
-    fall = f"the spectrum falls most, {audit.gap:.1f} times, after number {audit.gap_rank}"
+    fall = f"the spectrum falls most, by a factor of {audit.gap:.1f}, after number {audit.gap_rank}"
     if audit.gap < CLEAR_GAP:
         return f"{edge}; there is no clear gap"
     return f"{edge}; {fall}" + (", which agrees" if audit.agree else ", which disagrees")
@@ -74,7 +74,7 @@ def _conclusion(comparison: SimulatedRegret | None) -> str:
     # Two standard errors, as if the two were independent.
     if more - least <= 2.0 * math.hypot(error, other):
         return f"{what}, but the difference may be chance: {second.policy} may be as good."
-    return f"{what}: {second.policy}, the next, loses {more / max(least, 1e-12):.1f} times as much."
+    return f"{what}. The next, {second.policy}, loses {more / max(least, 1e-12):.1f} times as much."
 
 
 def code(audit: Audit) -> str:

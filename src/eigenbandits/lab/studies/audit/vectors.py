@@ -1,7 +1,5 @@
 """Vectors from files and arrays: .npy, .npz and Parquet, never unpickled; decision sets (t, K, d) or rows (n, d)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

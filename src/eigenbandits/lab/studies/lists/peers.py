@@ -1,7 +1,5 @@
 """The libraries that people use today for lists, as recommenders of the study: mab2rec and Vowpal Wabbit's slates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

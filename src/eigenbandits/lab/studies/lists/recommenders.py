@@ -1,7 +1,5 @@
 """The recommenders of this library: `choose_list`, single choices in several ways, and chance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 

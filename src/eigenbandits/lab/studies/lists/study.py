@@ -1,7 +1,5 @@
 """The study of lists: its experiment, and the table that compares all candidates with `choose_list`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike

@@ -1,7 +1,5 @@
 """The problems, the files they are in, and which of them are available here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike

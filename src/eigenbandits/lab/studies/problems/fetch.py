@@ -4,8 +4,6 @@ Tables come from OpenML, and one from scikit-learn's own mirror, by scikit-learn
 LightGBM's examples. Texts would need a sentence encoder, and are not fetched.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Vowpal Wabbit as a policy of the study."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

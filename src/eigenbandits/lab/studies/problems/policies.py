@@ -1,7 +1,5 @@
 """The policies of the study: ours and those of others at their defaults, and some tuned ones, for comparison only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from eigenbandits.algorithms import OFUL, PSLB, EigenTS, EigenUCB, EpsilonGreedy, Greedy, LinTS, LinUCB

@@ -1,7 +1,5 @@
 """Public data as arrays of numbers: columns standardized or one-hot, films by the ratings of other users."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence

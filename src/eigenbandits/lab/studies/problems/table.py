@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -111,26 +111,27 @@ class RegretTable:
 
     def text(self) -> str:
         """Return both tables as aligned text; a star marks the best untuned regret of a row."""
-        regret = [
-            [problem, *(f"{self.means[p, e]:.3f}{'*' if self.best[p, e] else ' '}" for p in range(len(self.policies)))]
-            for e, problem in enumerate(self.problems)
-        ]
         # A header over two lines keeps the columns narrow.
-        headers = [
-            "",
-            *(f"{mark(p, t)} ".replace(" ", "\n", 1) for p, t in zip(self.policies, self.tuned, strict=True)),
-        ]
+        headers = ["", *(f"{label} ".replace(" ", "\n", 1) for label in self._labels())]
+        regret = self._regret_cells(lambda number, best: f"{number}{'*' if best else ' '}")
         return "\n\n".join([aligned(headers, regret), aligned(*self._standing_cells()), self.note()])
 
     def markdown(self) -> str:
         """Return both tables in Markdown; the best untuned regret of a row is bold."""
-        regret = [
-            [problem, *(_bold(f"{self.means[p, e]:.3f}", bool(self.best[p, e])) for p in range(len(self.policies)))]
-            for e, problem in enumerate(self.problems)
-        ]
-        headers = ["", *(mark(p, t) for p, t in zip(self.policies, self.tuned, strict=True))]
-        tables = [markdown(headers, regret, numbers=True), markdown(*self._standing_cells(), numbers=True)]
-        return "\n\n".join([*tables, self.note()])
+        regret = self._regret_cells(lambda number, best: f"**{number}**" if best else number)
+        tables = [(["", *self._labels()], regret), self._standing_cells()]
+        return "\n\n".join([*(markdown(*table, numbers=True) for table in tables), self.note()])
+
+    def _labels(self) -> list[str]:
+        return [mark(policy, tuned) for policy, tuned in zip(self.policies, self.tuned, strict=True)]
+
+    def _regret_cells(self, shown: Callable[[str, bool], str]) -> list[list[str]]:
+        """Return a row for each problem: its name and the regret of each policy, given how a number is shown."""
+        rows = []
+        for e, problem in enumerate(self.problems):
+            pairs = zip(self.means[:, e].tolist(), self.best[:, e].tolist(), strict=True)
+            rows.append([problem, *(shown(f"{mean:.3f}", best) for mean, best in pairs)])
+        return rows
 
     def note(self) -> str:
         """Explain the numbers."""
@@ -158,7 +159,3 @@ class RegretTable:
 def mark(policy: str, tuned: bool) -> str:
     """Return a label, with a dagger if the policy was tuned."""
     return f"{policy} †" if tuned else policy
-
-
-def _bold(text: str, bold: bool) -> str:
-    return f"**{text}**" if bold else text

@@ -1,7 +1,5 @@
 """The cases of the study: environments in rows, policies in columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

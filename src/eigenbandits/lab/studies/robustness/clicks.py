@@ -1,7 +1,5 @@
 """Rare clicks, and rare sales: rewards that are nearly always 0, and the share of the possible gain that is earned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

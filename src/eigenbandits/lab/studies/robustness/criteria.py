@@ -1,7 +1,5 @@
 """Criteria for EigenUCB with nothing set, checked case by case."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The paper's model with other rounds: a misleading start, or the same decision set in every round."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """The robustness study: its experiment, its tables in three units, and the files that it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

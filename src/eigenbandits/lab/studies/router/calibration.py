@@ -1,7 +1,5 @@
 """What the router's constants lead to: the same experiments with other values, on seeds below 100."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -38,14 +36,14 @@ def _play(file: str, scenario: str, level: int, seed: int) -> dict[str, float]:
     return policy.diagnostics()
 
 
-_LEARNER, _CHANGES = "eigenbandits.router.learner", "eigenbandits.router.changes"
+_POLICY, _CHANGES = "eigenbandits.router.model_policy", "eigenbandits.router.changes"
 _COSTS = "eigenbandits.router.costs"
 CONSTANTS = {
-    "memory": (_LEARNER, "MEMORY", (256.0, 1024.0, 4096.0)),
-    "width": (_LEARNER, "WIDTH", (1.0, 2.0, 4.0)),
-    "reserve": (_LEARNER, "RESERVE", (0.0, 0.0025, 0.01)),
+    "memory": (_POLICY, "MEMORY", (256.0, 1024.0, 4096.0)),
+    "width": (_POLICY, "WIDTH", (1.0, 2.0, 4.0)),
+    "reserve": (_POLICY, "RESERVE", (0.0, 0.0025, 0.01)),
     "spread": (_COSTS, "SPREAD", (0.0, 1.645, 2.326)),
-    "horizon": (_LEARNER, "HORIZON", (5.0, 15.0, 50.0)),
+    "horizon": (_POLICY, "HORIZON", (5.0, 15.0, 50.0)),
     "change": (_CHANGES, "CHANGE", (0.5, 1.0, 2.0)),
     "proved": (_CHANGES, "PROVED", (4.0, 8.0, 16.0)),
     "clip": (_CHANGES, "CLIP", (1.5, 2.5, 5.0)),

@@ -1,7 +1,5 @@
 """Judged and priced answers, and vectors of their prompts, as one file of arrays."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from pathlib import Path

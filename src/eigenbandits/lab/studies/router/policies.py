@@ -1,7 +1,5 @@
 """The router and ParetoBandit as policies of an experiment, and what is recorded of them."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from functools import lru_cache
@@ -15,7 +13,7 @@ from eigenbandits.inputs import Array
 from eigenbandits.lab.errors import LabError
 from eigenbandits.lab.studies.router.data import MODELS, PRICES
 from eigenbandits.lab.studies.router.scenarios import FLASH, GEMINI, NEW_PRICE, Request, RequestsInstance
-from eigenbandits.router import Model, Router, fitted_basis, learner
+from eigenbandits.router import Model, Router, fitted_basis, model_policy
 from eigenbandits.router.basis import decision_set
 from eigenbandits.wrappers.budgeted import Budgeted
 
@@ -49,7 +47,7 @@ class RouterPolicy:
         models = [Model(name, PRICES.get(name)) for name in self.instance.models]
         # Read here, and not when the module is loaded: a calibration sets other values.
         self.router = Router(
-            models, budget=self.budget or None, width=learner.WIDTH, memory=learner.MEMORY, seed=self.seed
+            models, budget=self.budget or None, width=model_policy.WIDTH, memory=model_policy.MEMORY, seed=self.seed
         )
         self.names = list(self.instance.models)
 
@@ -134,7 +132,7 @@ class BudgetedPolicy(RouterPolicy):
         """Set up the policy."""
         self.names = list(self.instance.models)
         self.basis = fitted_basis(self.instance.data["val_vectors"])
-        self.policy = Budgeted(EigenUCB(width=learner.WIDTH, seed=self.seed), self.budget)
+        self.policy = Budgeted(EigenUCB(width=model_policy.WIDTH, seed=self.seed), self.budget)
 
     def send(self, request: Request) -> int:
         """Return the place of the model that a request goes to."""

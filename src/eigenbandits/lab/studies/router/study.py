@@ -1,7 +1,5 @@
 """The experiments of the study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a decision and its feedback cost, compared with ParetoBandit in the same run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """The binary format of CIFAR-10: records of a label and 3,072 bytes, the red, green and blue of 32 × 32 pixels."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

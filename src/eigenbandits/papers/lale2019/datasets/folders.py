@@ -1,7 +1,5 @@
 """Images in class folders: every folder is a class, every image file in it an example."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """IDX, the format of MNIST: four bytes of header, the sizes, and then the numbers; plain or gzipped."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib

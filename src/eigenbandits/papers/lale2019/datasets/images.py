@@ -1,7 +1,5 @@
 """Labeled images, as every reader returns them."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Networks and features in the cache folder, each with a hash of everything it depends on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
-"""The features of a dataset in one file: the outputs of its network for every image, mapped from disk."""
-
-from __future__ import annotations
+"""The features of a dataset in one file: the outputs of its network for every image, and the layer on top of them."""
 
 import json
 import zipfile
@@ -8,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,12 +15,53 @@ from numpy.typing import ArrayLike, NDArray
 from eigenbandits.features import Product
 from eigenbandits.files import open_whole
 from eigenbandits.inputs import Array, as_actions, whole
-from eigenbandits.papers.lale2019.features.layers import Dense, Layer
+
+Numbers = NDArray[Any]
 
 FORMAT, VERSION = "eigenbandits-features", 1
 # Numbers of segments that are formed at once, 16 MB of float32.
 _BLOCK_NUMBERS = 1 << 22
 _ORDER_SEED = 0
+
+
+class Layer(Protocol):
+    """A map from hidden features (n, h) to decision sets (n, K, d)."""
+
+    classes: int
+    dim: int
+    inputs: int
+
+    def segments(self, hidden: Numbers, /) -> Numbers:
+        """Return the decision sets (n, K, d)."""
+
+    def logits(self, hidden: Numbers, thetas: Numbers, /) -> Numbers:
+        """Return segment times θ, (n, K, p), for models (p, d)."""
+
+
+class Dense:
+    """A matrix (h, K·d) and a bias (K·d,), with or without a ReLU."""
+
+    def __init__(self, weight: Numbers, bias: Numbers, classes: int, relu: bool) -> None:
+        self.weight, self.bias, self.classes, self.relu = weight, bias, classes, relu
+        self.inputs = len(weight)
+        self.dim = len(bias) // classes
+
+    def segments(self, hidden: Numbers, /) -> Numbers:
+        """Return the decision sets (n, K, d)."""
+        outputs = hidden @ self.weight
+        outputs += self.bias
+        if self.relu:
+            np.maximum(outputs, 0.0, out=outputs)
+        return outputs.reshape(len(hidden), self.classes, self.dim)
+
+    def logits(self, hidden: Numbers, thetas: Numbers, /) -> Numbers:
+        """Return segment times θ, (n, K, p), for models (p, d); without a ReLU no segment is formed."""
+        if self.relu:
+            return np.asarray(self.segments(hidden) @ thetas.T)
+        count = len(thetas)
+        weight = (self.weight.reshape(-1, self.dim) @ thetas.T).reshape(self.inputs, self.classes * count)
+        bias = (self.bias.reshape(self.classes, self.dim) @ thetas.T).ravel()
+        return np.asarray((hidden @ weight + bias).reshape(len(hidden), self.classes, count))
 
 
 class Features:

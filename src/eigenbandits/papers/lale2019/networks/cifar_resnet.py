@@ -1,7 +1,5 @@
 """He et al.'s residual networks for images of 32 × 32 pixels: three stages of 16, 32 and 64 channels."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional
 

@@ -1,7 +1,5 @@
 """ImageNet, or any folder of images: an unchanged pre-trained ResNet-50 with a representation layer on top."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -17,8 +15,8 @@ from eigenbandits.lab.folders import cache_folder, data_folder
 from eigenbandits.papers.lale2019.datasets.folders import ClassFolders
 from eigenbandits.papers.lale2019.features.cache import key_of
 from eigenbandits.papers.lale2019.features.file import save_arrays
+from eigenbandits.papers.lale2019.networks.cnn import Segments
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
-from eigenbandits.papers.lale2019.networks.segments import Segments
 from eigenbandits.papers.lale2019.networks.trainer import Trained, Trainer, as_inputs
 from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan, device, evaluate, scaled, train
 from eigenbandits.papers.lale2019.networks.weights import fingerprint, load_weights, read_weights

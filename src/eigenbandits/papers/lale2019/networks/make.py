@@ -1,7 +1,5 @@
 """From raw files to features in the cache: existing files are kept, missing ones are made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike

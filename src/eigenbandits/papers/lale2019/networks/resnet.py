@@ -1,7 +1,5 @@
 """Residual networks for large images, with the names of torchvision's weights: ResNet-18 and ResNet-50."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """MNIST and CIFAR-10: a CNN trained from scratch, and pre-trained residual networks."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,8 @@ from eigenbandits.papers.lale2019.datasets.cifar import cifar10
 from eigenbandits.papers.lale2019.datasets.idx import mnist
 from eigenbandits.papers.lale2019.datasets.images import LabeledImages
 from eigenbandits.papers.lale2019.networks.cifar_resnet import CifarResNet
-from eigenbandits.papers.lale2019.networks.cnn import CNN
+from eigenbandits.papers.lale2019.networks.cnn import CNN, Segments
 from eigenbandits.papers.lale2019.networks.resnet import ResNet
-from eigenbandits.papers.lale2019.networks.segments import Segments
 from eigenbandits.papers.lale2019.networks.trainer import Trained, Trainer, as_inputs
 from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan, device, evaluate, scaled, train
 from eigenbandits.papers.lale2019.networks.weights import fingerprint, load_weights, read_weights

@@ -1,7 +1,5 @@
 """From a trained representation layer to features: one scale, the network's own choices, and facts about them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +8,7 @@ from numpy.typing import NDArray
 
 from eigenbandits.features import Product
 from eigenbandits.inputs import Array
-from eigenbandits.papers.lale2019.features.file import Features
-from eigenbandits.papers.lale2019.features.layers import Dense, Layer
+from eigenbandits.papers.lale2019.features.file import Dense, Features, Layer
 
 # Images whose segments make up the second moment.
 _MOMENT_IMAGES = 2000

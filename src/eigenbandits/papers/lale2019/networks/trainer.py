@@ -1,7 +1,5 @@
 """Trainers: the images of a dataset, its settings, and how its networks are trained."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from eigenbandits.papers.lale2019.features.layers import Dense
-from eigenbandits.papers.lale2019.networks.segments import Segments
+from eigenbandits.papers.lale2019.features.file import Dense
+from eigenbandits.papers.lale2019.networks.cnn import Segments
 from eigenbandits.papers.lale2019.networks.training import Echo, TrainingPlan
 
 

@@ -1,7 +1,5 @@
 """Train with cross entropy, and evaluate networks in blocks of images."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Weights as plain arrays in .npz files: read into a network, and written whole."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Limits on the size of a body and on the time that it may take to arrive."""
 
-from __future__ import annotations
-
 import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -1,7 +1,5 @@
 """Conversion of exceptions to responses."""
 
-from __future__ import annotations
-
 import json
 import logging
 

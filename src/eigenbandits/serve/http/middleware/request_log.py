@@ -1,7 +1,5 @@
 """The id, metrics and log line of each request."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import secrets

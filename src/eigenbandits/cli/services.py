@@ -1,4 +1,4 @@
-"""`eigenbandits serve`: run the decision service."""
+"""The decision service: run it, run one role of a service with deciders, or use a service that runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from eigenbandits.cli import options
+from eigenbandits.extras import need
 from eigenbandits.serve.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def with_settings(made: Callable[..., None]) -> Callable[..., None]:
 
 
 @with_settings
-def command(
+def serve(
     config: options.Config = None,
     check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
     verify: Annotated[
@@ -54,7 +55,7 @@ def command(
     """Run the decision service: decisions now, rewards later, nothing lost and nothing counted twice."""
     from eigenbandits.serve import Server, logs
     from eigenbandits.serve.errors import StorageError
-    from eigenbandits.serve.first_key import VARIABLE, add_first_key, first_key
+    from eigenbandits.serve.keys import VARIABLE, add_first_key, first_key
     from eigenbandits.serve.storage import database_of
     from eigenbandits.serve.writer.verify import differences
 
@@ -84,8 +85,23 @@ def command(
         run(Server(settings))
 
 
-def run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
-    """Run one role of a service with deciders and a learner."""
+@with_settings
+def decide_server(config: options.Config = None, **given: Any) -> None:
+    """Run a decider: it answers requests by the beliefs that the learner of the same database publishes."""
+    from eigenbandits.serve.deciders.decider import Decider
+
+    _run_role(Decider, config, given)
+
+
+@with_settings
+def learner(config: options.Config = None, **given: Any) -> None:
+    """Run the learner: it follows what all deciders of a database log, and publishes beliefs."""
+    from eigenbandits.serve.learner.learner import Learner
+
+    _run_role(Learner, config, given)
+
+
+def _run_role(role: Any, config: Path | None, given: dict[str, Any]) -> None:
     from eigenbandits.serve import Server, logs
 
     with options.refusals():
@@ -121,3 +137,42 @@ def _shown(name: str, value: Any) -> str:
         parts = urlsplit(str(value))
         return f"postgresql://{parts.hostname or ''}{parts.path}"
     return str(value)
+
+
+def import_log(
+    policy: Annotated[str, typer.Argument(help="The policy that learns from the log; it must exist.")],
+    log: Annotated[Path, typer.Argument(help="A .npz, Parquet or dsjson log, or an export of a service.")],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the log: its decisions count once under it.", show_default="that of the file"),
+    ] = None,
+    url: options.Url = "http://127.0.0.1:8765",
+    key: Annotated[
+        str | None,
+        typer.Option(help="An API key with the scope admin.", envvar="EIGENBANDITS_KEY", show_default="none"),
+    ] = None,
+) -> None:
+    """Let a policy of the decision service learn from the decisions of another system, each of them once."""
+    from eigenbandits.serve.client import Client, ServiceError, log_entries
+
+    failures = options.failures(ServiceError, FileNotFoundError)
+    with options.refusals(), Client(url, key=key) as client, failures:
+        counts = client.import_decisions(policy, log_entries(log, name))
+    for status, count in sorted(counts.items()):
+        typer.echo(f"{count:,} {status}")
+
+
+def mcp(
+    url: options.Url = "http://127.0.0.1:8765",
+    key: Annotated[
+        str | None, typer.Option(help="The API key.", envvar="EIGENBANDITS_KEY", show_default="none")
+    ] = None,
+) -> None:
+    """Offer the decision service as MCP tools, on standard input and output: decide, reward, policies, diagnostics."""
+    need("mcp", "mcp", what="The MCP server")
+    from eigenbandits.adapters.mcp import server
+    from eigenbandits.serve.client import Client
+
+    with options.refusals():
+        client = Client(url, key=key)
+    server(client).run("stdio")

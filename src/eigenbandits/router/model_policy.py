@@ -1,6 +1,4 @@
-"""`Learner`: the library's own belief over (prompt, model) pairs, in the leading directions of all prompts."""
-
-from __future__ import annotations
+"""`ModelPolicy`: the library's own policy over (prompt, model) pairs, in the leading directions of all prompts."""
 
 import math
 from typing import Any, NamedTuple
@@ -62,7 +60,7 @@ class Pick(NamedTuple):
     forecast: Array | None
 
 
-class Learner:
+class ModelPolicy:
     """One `EigenUCB` over block features: the action of a model is the prompt's coordinates in the model's block.
 
     It goes the way of `Policy.choose` and of `Budgeted`, with parts of theirs: subspace, belief and pacer. What these
