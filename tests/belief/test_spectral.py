@@ -329,6 +329,27 @@ def test_few_rewards_in_many_dimensions_need_no_large_matrix(center):
         assert not policies[1].belief.inverse.thin
 
 
+def test_every_one_of_a_thousand_rewards_counts_in_many_dimensions():
+    """Also to members that do not lead: that of p = 0 is the ridge regression on all, with a flat intercept."""
+    dim, count = 520, 1000
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((count, dim)) / np.arange(1.0, dim + 1.0)
+    rewards = rows[:, 0] + 0.5 * rng.standard_normal(count)
+    policy = eb.EigenUCB(seed=0)
+    policy.observe(rows)
+    policy.learn_many(rows, rewards)
+    policy.choose(rows[:5])
+    belief: Any = policy.belief
+    frame = policy.subspace.frame()
+    assert frame is not None
+    assert frame.spectrum is not None
+    weight = belief.ratios[0] / frame.spectrum.sum()
+    assert belief.leading != 0
+    about, levels = rows - rows.mean(axis=0), rewards - rewards.mean()
+    expected = np.linalg.solve(about.T @ about + np.eye(dim) / weight, about.T @ levels)
+    assert belief.members[0, :dim] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
 def test_a_sample_keeps_every_reward_and_then_an_even_share():
     sample = Sample()
     sample.start(1, 513)

@@ -15,10 +15,10 @@ from eigenbandits.translation import RowMap
 
 # Beyond this many dimensions the subspace tracks only the leading directions, and the prior is learned from a sample.
 MANY_DIMENSIONS = 512
-# The size of that sample. A few hundred rewards determine the few numbers of a prior well enough, and the time of a fit
-# grows with the cube of the size. In fewer dimensions, the sample is used while there are fewer rewards than d/2,
-# because that is faster.
-SAMPLE = 512
+# The size of that sample: half of it may be all that is left, and in many dimensions fewer rewards than that mistake
+# weak signals for noise. The time of a fit grows with the cube of the size (`eigenbandits calibrate sample`). In fewer
+# dimensions, the sample is used while there are fewer rewards than d/2, because that is faster.
+SAMPLE = 1024
 
 
 class Sample(Component):
