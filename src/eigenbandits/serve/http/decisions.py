@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import orjson
 from starlette.requests import Request
 
@@ -161,7 +162,9 @@ class DecisionHandlers:
         dim = hosted.dim
         if entry.get("dim") is not None:
             dim = self._same_dim(dim, entry["dim"])
-        return InlineSet(vectors.matrix(entry.get("actions"), dim, self._settings, "actions"))
+        array = vectors.matrix(entry.get("actions"), dim, self._settings, "actions")
+        # A policy in single precision would round them first; in the log they then take half the space.
+        return InlineSet(array.astype(np.float32, copy=False) if hosted.policy.dtype == "float32" else array)
 
     def _same_dim(self, known: int | None, value: Any) -> int:
         dim = whole(value, "dim")

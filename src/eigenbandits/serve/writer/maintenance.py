@@ -11,7 +11,6 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import ENDINGS
@@ -37,7 +36,7 @@ _SWEEP, _FEWEST, _MOST = 0.01, 10, 5000
 
 
 class Maintenance:
-    """The writer's duties; every method except `_store` and `_checkpoint` runs in its thread."""
+    """The writer's duties; every method except `_store` runs in its thread."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -50,7 +49,6 @@ class Maintenance:
         self._rows = _AT_ONCE
         self._shrinking = False
         self._storing: Future[None] | None = None
-        self._checkpointing: Future[None] | None = None
         # For each policy: when its last snapshot was taken, the positions of the last two stored, and when the next of
         # its decisions may expire.
         self._taken: dict[int, float] = {}
@@ -87,8 +85,8 @@ class Maintenance:
         if self._due("history", now):
             before = writer.clock.now() - 86400.0 * writer.settings.history_days
             writer.write(lambda journal: journal.drop_history(before))
-        if self._due("checkpoint", now) and (self._checkpointing is None or self._checkpointing.done()):
-            self._checkpointing = writer.background.submit(self._checkpoint)
+        if self._due("checkpoint", now):
+            writer.database.checkpoint()
         self._take_snapshot(now)
 
     def take_last_snapshots(self) -> None:
@@ -238,9 +236,3 @@ class Maintenance:
             self._writer.write(lambda journal: journal.drop_log(hosted.id, part.numbers, part.through))
             hosted.head.dropped_through = part.through
             self._dropping[hosted.id] = self._next["expiry"] = 0.0
-
-    def _checkpoint(self) -> None:
-        try:
-            self._writer.database.checkpoint()
-        except StorageError as error:
-            log_event("checkpoint failed", logging.WARNING, reason=str(error))
