@@ -17,7 +17,7 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_writer(tmp_path, 
     taken = iter([0.3, 0.05, 0.001, 0.3])
     clock = [0.0]
 
-    class Log:
+    class Log(sqlite.SqliteConnection):
         passes, pages = 0, 10
 
         def execute(self, sql, values=()):
@@ -26,7 +26,7 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_writer(tmp_path, 
             clock[0] += next(taken)
             return [(0, self.pages, self.pages)]
 
-    log = Log()
+    log = Log(tmp_path / "log")
     moving = checkpoints.Checkpoints(lambda: log)
     monkeypatch.setattr("eigenbandits.serve.storage.checkpoints.time.perf_counter", lambda: clock[0])
     # A small log is moved once, and starts over by itself.
@@ -40,13 +40,18 @@ def test_a_checkpoint_is_repeated_until_little_is_left_for_the_writer(tmp_path, 
     assert not moving.finish(log)
 
 
-def test_a_log_that_grows_fast_is_moved_without_being_asked(tmp_path):
+def test_a_log_that_grows_fast_is_moved_without_being_asked(tmp_path, monkeypatch):
     """In a burst, a megabyte or two is moved at a time, so that no commit waits long for the database to be synced."""
     database = sqlite.SqliteDatabase(tmp_path)
     writer = database.connect()
     moved = []
     move = database._checkpoints.move
-    database._checkpoints.move = lambda: (moved.append(1), move())
+
+    def count_and_move():
+        moved.append(1)
+        move()
+
+    monkeypatch.setattr(database._checkpoints, "move", count_and_move)
     writer.execute("CREATE TABLE more (content BLOB)")
     # Each time a row of a megabyte; nothing is moved for less than a piece.
     for count in range(1, 4 * checkpoints.PIECE // 2**20 + 1):
