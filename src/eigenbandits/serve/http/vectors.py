@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.settings import Settings
 
+# As it arrived: in one piece, or put together.
+Body = bytes | bytearray
 SLUG = r"[a-z0-9][a-z0-9_-]{0,63}"
 # Sums of squares of larger numbers over many rounds would overflow.
 LARGEST = 1e12
@@ -63,7 +65,7 @@ def matrix(
 
 
 def raw(
-    body: bytes | memoryview,
+    body: Body | memoryview,
     dim: int | None,
     settings: Settings,
     field: str = "actions",
@@ -133,7 +135,7 @@ def slug(value: str, field: str) -> str:
     return value
 
 
-def refuse_truth_values(body: bytes, content: Any) -> None:
+def refuse_truth_values(body: Body, content: Any) -> None:
     """Refuse `true` and `false`, which no field but `correct` takes; NumPy would read them as 1 and 0.
 
     Searching the text for these words costs almost nothing, and nearly always finds none.
@@ -142,7 +144,7 @@ def refuse_truth_values(body: bytes, content: Any) -> None:
         raise invalid("The body has true or false where a number or a string is expected.")
 
 
-def _says(body: bytes, content: Any, word: bytes) -> bool:
+def _says(body: Body, content: Any, word: bytes) -> bool:
     """Return whether a word may be in the text of a body."""
     if len(body) < _LONG:
         return word in body
