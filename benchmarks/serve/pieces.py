@@ -3,7 +3,7 @@
 While requests wait, an upload's vectors are prepared `_PIECE` numbers at a time (writer/catalogue.py) and its items
 inserted `_ITEMS_AT_ONCE` at a time (writer/administration.py): as many as take no longer than a batch of requests may,
 the writer's `BUDGET`. SQLite's log starts over from `LARGE_WAL` bytes on, and the commit that does so truncates the
-file to `KEPT_WAL` (storage/sqlite.py).
+file to `KEPT_WAL` (storage/checkpoints.py).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import numpy as np
 
 from eigenbandits.lab.reporting.tables import aligned
 from eigenbandits.serve.storage import schema
+from eigenbandits.serve.storage.checkpoints import KEPT_WAL, LARGE_WAL
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import CatalogueRow
-from eigenbandits.serve.storage.sqlite import KEPT_WAL, LARGE_WAL, SqliteDatabase
+from eigenbandits.serve.storage.sqlite import SqliteDatabase
 from eigenbandits.serve.writer import administration, catalogue
 from eigenbandits.serve.writer.catalogue import Catalogue
 from eigenbandits.serve.writer.writer import BUDGET

@@ -74,7 +74,7 @@ def _milliseconds(said: str, share: int) -> float:
 
 
 def measure(
-    running: Service, world: World, folder: Path, seconds: float, connections: Sequence[int]
+    running: Service, plain: Service, world: World, folder: Path, seconds: float, connections: Sequence[int]
 ) -> list[list[str]]:
     """Return the rows of the table."""
     bodies, empty, pairs = folder / "bodies", folder / "empty.lua", folder / "pairs.lua"
@@ -82,13 +82,13 @@ def measure(
     empty.write_text(_EMPTY)
     rows = []
     for count in connections:
-        floor = run(running.url, count, seconds, empty)
+        fixed, floor = run(plain.url, count, seconds, empty), run(running.url, count, seconds, empty)
         pairs.write_text(_PAIRS.replace("BODIES", str(bodies)).replace("POLICY", POLICY).replace("SEED", str(count)))
         found = run(running.url, count, seconds, pairs)
-        marks = [f"{one.middle:.1f} / {one.p99:.1f}" for one in (floor, found)]
-        share = found.rate / 2.0 / floor.rate
-        rows.append([str(count), f"{floor.rate:,.0f}", marks[0], f"{found.rate / 2.0:,.0f}", marks[1], f"{share:.3f}"])
-        print(*rows[-1], f"{floor.refused + found.refused} refused", sep="  ", flush=True)
+        rates, pairs_rate = [fixed.rate, floor.rate], found.rate / 2.0
+        cells = [f"{rate:,.0f}" for rate in [*rates, pairs_rate]] + [f"{found.middle:.1f} / {found.p99:.1f}"]
+        rows.append([str(count), *cells, *(f"{pairs_rate / rate:.3f}" for rate in rates)])
+        print(*rows[-1], f"{fixed.refused + floor.refused + found.refused} refused", sep="  ", flush=True)
     return rows
 
 
@@ -100,23 +100,31 @@ def main() -> None:
     parser.add_argument("--options", nargs="*", default=[], help="more options of the service, without the dashes")
     asked = parser.parse_args()
     world, options = World(), [f"--{option}" for option in asked.options]
-    with tempfile.TemporaryDirectory() as place, service(Path(place) / "data", *options) as running:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        service(Path(place) / "plain", program=["-m", "benchmarks.serve.plain"]) as plain,
+        service(Path(place) / "data", *options) as running,
+    ):
         prepare(running.url, world, PARAMETERS)
         time.sleep(1.0)
         play(running.address, [Traffic(world, Record()).pairs(for_seconds(4.0)) for _ in range(8)])
-        rows = measure(running, world, Path(place), asked.seconds, asked.connections)
+        rows = measure(running, plain, world, Path(place), asked.seconds, asked.connections)
     head = [
         "connections",
+        "plain Starlette\nper second",
         "empty requests\nper second",
-        "ms",
         "pairs\nper second",
         "ms of\na request",
+        "pairs over\nplain Starlette",
         "pairs over\nempty requests",
     ]
     print(f"\nd = {world.dim}, K = {world.offered} of {world.items:,} items, EigenUCB {json.dumps(PARAMETERS)}")
     print(f"Options: {' '.join(asked.options) or 'none'}; wrk and service on {machine()}.\n")
     print(aligned(head, rows))
-    print("\nms: median / 99th percentile. A pair is two requests, a decision and its reward.")
+    print(
+        "\nms: median / 99th percentile. A pair is two requests, a decision and its reward. Plain Starlette: an empty"
+    )
+    print("handler under uvicorn, in one process; empty requests: one of the service, in all of its processes.")
 
 
 if __name__ == "__main__":

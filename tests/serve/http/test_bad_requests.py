@@ -243,6 +243,21 @@ def test_a_truth_value_is_no_number(shared_service, path, body):
     assert code(answer)[0] == 400, answer.text
 
 
+@pytest.mark.parametrize("word", ["true", "false"])
+@pytest.mark.parametrize("before", ["", "t" * 25 + "f" * 25])
+def test_a_truth_value_in_a_long_body_is_no_number(shared_service, word, before):
+    """Also where other words begin with the same letter; and the words in a string are none."""
+    create(shared_service, "long")
+    numbers = ", ".join(["1.5"] * 10_000)
+    body = f'{{"request": "{before}{word}", "actions": [[{numbers}, 2.0]]}}'
+    answer = shared_service.post("/v1/policies/long/decide", content=body, headers={"content-type": "application/json"})
+    assert code(answer)[0] == 400  # too many numbers for this service, but they are numbers
+    assert "length 10001" in answer.json()["error"]["message"]
+    body = body.replace("2.0]]", f"{word}]]")
+    answer = shared_service.post("/v1/policies/long/decide", content=body, headers={"content-type": "application/json"})
+    assert "true or false" in answer.json()["error"]["message"]
+
+
 def test_words_that_look_like_truth_values_pass(service):
     create(service)
     assert decide(service, [[1.0, 2.0]], request="true or false").status_code == 200

@@ -35,6 +35,21 @@ def test_the_service_goes_as_the_library_does(service):
     assert (found["decisions"], found["rewards"], found["pending"], found["dim"]) == (29, 20, 9, 5)
 
 
+def test_a_list_takes_as_much_of_the_log_as_its_policy_reads(service):
+    """In single precision where the policy rounds it first, with the same choice; in double precision elsewhere."""
+    actions = RNG.standard_normal((50, 40))
+    for dtype in ("float32", "float64"):
+        create(service, dtype, parameters={"seed": 1, "noise": 0.5, "dtype": dtype})
+        answer = decide(service, actions, dtype).json()
+        twin = eb.PSLB(seed=1, noise=0.5, dtype=dtype)
+        assert (answer["index"], answer["upper"]) == ((made := twin.choose(actions)).index, made.upper)
+        journal = service.server.writer._reading
+        id_ = service.server.writer.registry.policy(dtype).id
+        (row,) = journal.decisions(id_, 1, 1)
+        size = actions.size * np.dtype(dtype).itemsize
+        assert size <= len(row.content) < size + 1000
+
+
 @pytest.mark.parametrize("center", ["none", "mean", "set", "differences"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_decision_read_from_the_log_again_teaches_the_same(shared_service, center, dtype):

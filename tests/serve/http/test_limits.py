@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 
 import httpx
 import numpy as np
+from starlette.requests import Request
 from tests.serve.bodies import code, create, decide
 
 from eigenbandits.serve import Settings, running
+from eigenbandits.serve.http.endpoint import read_body
 
 ACTIONS = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -93,3 +96,27 @@ def test_no_large_body_where_none_is_wanted(service):
     large = b"x" * 100_000
     for method, path in [("POST", "/health"), ("GET", "/v1/catalogues/x"), ("DELETE", "/v1/policies/p"), ("PUT", "/")]:
         assert code(service.request(method, path, content=large)) == (413, "body_too_large")
+
+
+def test_a_body_in_many_pieces_is_put_together_as_it_arrives():
+    """At the end nothing is left to be joined, in one step that would keep all others waiting."""
+    alive, most = 0, 0
+
+    class Piece(bytes):
+        def __init__(self, _):
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    left = iter(range(200))
+
+    async def receive():
+        i = next(left)
+        return {"type": "http.request", "body": Piece(bytes([i]) * 100), "more_body": i < 199}
+
+    assert asyncio.run(read_body(Request({"type": "http"}, receive))) == b"".join(bytes([i]) * 100 for i in range(200))
+    assert most <= 2

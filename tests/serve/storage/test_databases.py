@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 
@@ -136,102 +135,6 @@ def test_verify_creates_nothing(tmp_path):
     with pytest.raises(ValueError, match="no database to verify"):
         list(verify.differences(database_of(Settings(folder=tmp_path / "missing"))))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_checkpoint_is_repeated_until_little_is_left_for_the_committer(tmp_path, monkeypatch):
-    """Each pass moves what the one before left behind; the committer waits only for what the last one does."""
-    database = sqlite.SqliteDatabase(tmp_path / "data")
-    connection = database.connect()
-    monkeypatch.setattr(sqlite, "LARGE_WAL", 2**20)
-    taken = iter([0.3, 0.05, 0.001, 0.3])
-    clock = [0.0]
-
-    class Checkpointer:
-        passes, pages = 0, 10
-
-        def execute(self, sql, values=()):
-            assert sql == "PRAGMA wal_checkpoint(PASSIVE)"
-            self.passes += 1
-            clock[0] += next(taken)
-            return [(0, self.pages, self.pages)]
-
-        def close(self):
-            pass
-
-    checkpointer = Checkpointer()
-    monkeypatch.setattr(database, "_checkpointer", checkpointer)
-    monkeypatch.setattr("eigenbandits.serve.storage.sqlite.time.perf_counter", lambda: clock[0])
-    # A small log is moved once, and starts over by itself.
-    database.checkpoint()
-    assert checkpointer.passes == 1
-    assert not database.finish_checkpoint(connection)
-    checkpointer.pages = 2**20 // 4096 + 1
-    database.checkpoint()
-    assert checkpointer.passes == 3
-    assert database.finish_checkpoint(connection)
-    assert not database.finish_checkpoint(connection)
-
-
-@pytest.fixture
-def small_log(tmp_path, monkeypatch):
-    """A database whose log may have a megabyte, a function that adds 300 KB to it, and one that returns its size."""
-    monkeypatch.setattr(sqlite, "KEPT_WAL", 2**20)
-    database = sqlite.SqliteDatabase(tmp_path)
-    writer = database.connect()
-    writer.execute("CREATE TABLE more (content BLOB)")
-
-    def add():
-        with writer.transaction():
-            writer.execute("INSERT INTO more VALUES (zeroblob(300000))")
-
-    yield database, add, lambda: database.path.with_name(database.path.name + "-wal").stat().st_size
-    writer.close()
-    database.release()
-
-
-def test_a_log_that_somebody_always_reads_starts_over(small_log):
-    database, add, size = small_log
-    readers, over = (database.connect(), database.connect()), threading.Event()
-
-    def read():
-        # Each begins before the other ends.
-        for reader, other in itertools.cycle((readers, readers[::-1])):
-            reader._raw.execute("BEGIN")
-            reader.execute("SELECT COUNT(*) FROM more")
-            other.rollback()
-            if over.wait(0.005):
-                break
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    for _ in range(20):
-        for _ in range(4):
-            add()
-        database.checkpoint()
-    over.set()
-    thread.join()
-    for reader in readers:
-        reader.close()
-    assert size() < 4 * 2**20
-
-
-def test_one_that_reads_for_long_keeps_nobody_from_writing(small_log):
-    database, add, size = small_log
-    reader = database.connect()
-    for _ in range(4):
-        add()
-    reader._raw.execute("BEGIN")
-    reader.execute("SELECT COUNT(*) FROM more")
-    add()
-    started = time.monotonic()
-    database.checkpoint()
-    add()
-    assert time.monotonic() - started < 5.0
-    assert size() > 1.5e6
-    reader.close()
-    database.checkpoint()
-    add()
-    assert size() <= 2**20
 
 
 def test_connections_write_in_turns_and_wait_no_longer_than_it_takes(tmp_path, monkeypatch):

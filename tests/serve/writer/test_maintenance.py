@@ -14,7 +14,8 @@ from tests.serve.metrics import samples
 
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.storage import database_of
-from eigenbandits.serve.writer import verify
+from eigenbandits.serve.storage.journal import Journal
+from eigenbandits.serve.writer import maintenance, verify
 
 RNG = np.random.default_rng(0)
 ACTIONS = RNG.standard_normal((40, 6))
@@ -89,6 +90,35 @@ def test_decisions_that_end_without_a_reward_are_no_defaults(tmp_path):
     events = sqlite3.connect(tmp_path / "eigenbandits.sqlite")
     assert [row[0] for row in events.execute("SELECT kind FROM events ORDER BY position")] == ["decide", "expire"]
     events.close()
+
+
+def test_fewer_sets_are_pruned_at_a_time_when_they_take_long(tmp_path, monkeypatch):
+    """Large sets take long, and all requests wait for them."""
+    monkeypatch.setattr(maintenance, "_AT_ONCE", 40)
+    # Whatever they take is too long.
+    monkeypatch.setattr(maintenance, "_SWEEP", 0.0)
+    prune, replace, taken = maintenance.Maintenance._prune, Journal.replace_contents, []
+    monkeypatch.setattr(maintenance.Maintenance, "_prune", lambda *_: None)
+
+    def count(journal, policy, contents):
+        taken.append(len(contents))
+        replace(journal, policy, contents)
+
+    monkeypatch.setattr(Journal, "replace_contents", count)
+    settings = Settings(folder=tmp_path, port=0, snapshot_events=200)
+    with running(settings) as server, httpx.Client(base_url=server.url) as client:
+        create(client, keep_sets=False)
+        deadline = time.monotonic() + 60.0
+        while len(server.writer._maintenance._stored.get(1, [])) < 2:
+            assert time.monotonic() < deadline
+            reward(client, decide(client, ACTIONS).json()["decision"], 1.0)
+        monkeypatch.setattr(maintenance.Maintenance, "_prune", prune)
+        hosted = server.writer.registry.policy("p")
+        while hosted.head.pruned_through < server.writer._maintenance._stored[1][0]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert taken[:2] == [40, 20]
+    assert taken[2:-1] == [10] * (len(taken) - 3)
 
 
 def test_settled_sets_can_be_pruned_and_the_policy_still_comes_back(tmp_path):

@@ -14,8 +14,8 @@ from tests.serve.bodies import BINARY, code, create, decide, packed
 
 from eigenbandits.serve import Settings, running
 from eigenbandits.serve.storage import database_of
+from eigenbandits.serve.storage.checkpoints import KEPT_WAL
 from eigenbandits.serve.storage.journal import Journal
-from eigenbandits.serve.storage.sqlite import KEPT_WAL
 from eigenbandits.serve.writer import administration, verify
 from eigenbandits.serve.writer.command_queue import CommandQueue
 from eigenbandits.serve.writer.commands import DecideCommand, Task

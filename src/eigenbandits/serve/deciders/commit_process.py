@@ -8,10 +8,11 @@ import marshal
 import selectors
 import socket
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eigenbandits.serve.deciders.entries import Entries, add
+from eigenbandits.serve.deciders.entries import Entries, Outcome, add
 from eigenbandits.serve.storage import Connection, Database
 from eigenbandits.serve.storage.lane_journal import LaneJournal
 
@@ -95,6 +96,7 @@ class CommitProcess:
                 self._commit(connection)
         finally:
             connection.close()
+            self._database.release()
             for key in list(self._selector.get_map().values()):
                 if isinstance(key.data, _Peer):
                     key.data.socket.close()
@@ -141,6 +143,10 @@ class CommitProcess:
         with connection.transaction():
             waiting = [entries for peer in peers for entries in peer.entries]
             outcomes = iter(add(self._database, LaneJournal(connection), waiting))
+        self._answer(peers, outcomes)
+        self._database.finish_checkpoint(connection)
+
+    def _answer(self, peers: Sequence[_Peer], outcomes: Iterator[Outcome]) -> None:
         for peer in peers:
             answers = b"".join(message_of(tuple(next(outcomes))) for _ in peer.entries)
             peer.entries.clear()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 from starlette.requests import Request
 
@@ -164,7 +165,9 @@ class DecisionHandlers:
         dim = hosted.dim
         if entry.get("dim") is not None:
             dim = self._same_dim(dim, entry["dim"])
-        return InlineSet(vectors.matrix(entry.get("actions"), dim, self._settings, "actions"))
+        array = vectors.matrix(entry.get("actions"), dim, self._settings, "actions")
+        # A policy in single precision would round them first; in the log they then take half the space.
+        return InlineSet(array.astype(np.float32, copy=False) if hosted.policy.dtype == "float32" else array)
 
     def _same_dim(self, known: int | None, value: Any) -> int:
         dim = whole(value, "dim")

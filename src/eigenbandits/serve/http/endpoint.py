@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from eigenbandits.serve.errors import Refusal
 from eigenbandits.serve.http.validation import validated
+from eigenbandits.serve.http.vectors import Body
 
 JSON, BINARY, PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
 TEXT = "text/plain"
@@ -64,7 +65,7 @@ class Endpoint:
     answer: type[BaseModel] | str | None = None
     body: type[BaseModel] | None = None
     query: type[BaseModel] | None = None
-    parse: Callable[[type[BaseModel], bytes], BaseModel] | None = None
+    parse: Callable[[type[BaseModel], Body], BaseModel] | None = None
     limit: str = "max_body_bytes"
     raw: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
@@ -108,14 +109,20 @@ def media_type(request: Request) -> str:
     return header.decode("latin-1").partition(";")[0].strip().lower()
 
 
-async def read_body(request: Request) -> bytes:
-    """Return the body, as `Request.body` does, but in a third of the time if the body came in one piece."""
+async def read_body(request: Request) -> Body:
+    """Return the body, as `Request.body` does, but in a third of the time if the body came in one piece.
+
+    A large body is put together as it arrives: joining 80 MB at the end would keep all other requests waiting for 30 to
+    120 ms.
+    """
     message = await request.receive()
-    chunks: list[bytes] = [message.get("body", b"")]
+    body: Body = message.get("body", b"")
+    if message.get("more_body", False):
+        body = bytearray(body)
     while message.get("more_body", False):
         message = await request.receive()
-        chunks.append(message.get("body", b""))
-    return b"".join(chunks)
+        body += message.get("body", b"")
+    return body
 
 
 def require_json(request: Request) -> None:

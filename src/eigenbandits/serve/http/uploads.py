@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.http.validation import validated
-from eigenbandits.serve.http.vectors import refuse_truth_values
+from eigenbandits.serve.http.vectors import Body, refuse_truth_values
 
 M = TypeVar("M", bound=BaseModel)
 # Bodies up to this many bytes are parsed at once, larger ones in pieces of about this size.
@@ -27,7 +27,7 @@ _END = re.compile(rb"\][ \t\r\n]*\]")
 _SCALAR = re.compile(rb"[^,}\]\s]+")
 
 
-def read(model: type[M], body: bytes) -> M:
+def read(model: type[M], body: Body) -> M:
     """Return the model of a body; for a large one, lists of vectors and base64 have become float32 arrays."""
     if len(body) <= SMALL:
         return validated(model.model_validate_json, body)
@@ -48,7 +48,7 @@ class _NotJson(Exception):  # noqa: N818 - never leaves this module
 class _Reader:
     """Reads a JSON object whose values are scalars, strings, lists of these, or lists of lists of numbers."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: Body) -> None:
         self._body = body
         self._at = 0
 
@@ -142,7 +142,7 @@ class _Reader:
 
     # Tokens
 
-    def _peek(self) -> bytes:
+    def _peek(self) -> Body:
         space = _SPACE.match(self._body, self._at)
         assert space is not None
         self._at = space.end()
@@ -151,14 +151,14 @@ class _Reader:
     def _expect(self, token: bytes) -> None:
         self._either(token, token)
 
-    def _either(self, one: bytes, other: bytes) -> bytes:
+    def _either(self, one: bytes, other: bytes) -> Body:
         token = self._peek()
         if token not in (one, other) or not token:
             raise _NotJson(f"there is a syntax error at byte {self._at}")
         self._at += 1
         return token
 
-    def _match(self, pattern: re.Pattern[bytes]) -> bytes:
+    def _match(self, pattern: re.Pattern[bytes]) -> Body:
         self._peek()
         match = pattern.match(self._body, self._at)
         if match is None:
@@ -173,7 +173,7 @@ class _Reader:
         return end
 
 
-def _array(text: bytes, name: str) -> NDArray[np.float32]:
+def _array(text: Body, name: str) -> NDArray[np.float32]:
     rows = orjson.loads(text)
     refuse_truth_values(text, rows)
     try:

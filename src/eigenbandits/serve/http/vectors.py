@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+import struct
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,15 @@ from numpy.typing import NDArray
 from eigenbandits.serve.errors import Refusal, invalid
 from eigenbandits.serve.settings import Settings
 
+# As it arrived: in one piece, or put together.
+Body = bytes | bytearray
 SLUG = r"[a-z0-9][a-z0-9_-]{0,63}"
 # Sums of squares of larger numbers over many rounds would overflow.
 LARGEST = 1e12
 # The limit for a query and an item, which are multiplied.
 LARGEST_FACTOR = 1e6
+# Bytes from which searching a body takes longer than looking at some of its letters, and how many are looked at.
+_LONG, _LETTERS = 16 * 2**10, 20
 
 
 def matrix(
@@ -51,14 +56,14 @@ def matrix(
     most = settings.max_actions if most is None else most
     if len(value) > most:
         raise _too_many(len(value), most, field)
-    array = value if isinstance(value, np.ndarray) else _numbers(value, field)
+    array = value if isinstance(value, np.ndarray) else _rows(value, field)
     if array.ndim != 2:
         raise invalid(f"{field} is not a list of vectors of equal length; expected a list of lists of numbers.", field)
     return checked(array, dim, settings, field, largest)
 
 
 def raw(
-    body: bytes | memoryview,
+    body: Body | memoryview,
     dim: int | None,
     settings: Settings,
     field: str = "actions",
@@ -128,19 +133,45 @@ def slug(value: str, field: str) -> str:
     return value
 
 
-def refuse_truth_values(body: bytes, content: Any) -> None:
+def refuse_truth_values(body: Body, content: Any) -> None:
     """Refuse `true` and `false`, which no field but `correct` takes; NumPy would read them as 1 and 0.
 
     Searching the text for these words costs almost nothing, and nearly always finds none.
     """
-    if (b"true" in body or b"false" in body) and _holds_truth_value(content):
+    if (_says(body, content, b"true") or _says(body, content, b"false")) and _holds_truth_value(content):
         raise invalid("The body has true or false where a number or a string is expected.")
+
+
+def _says(body: Body, content: Any, word: bytes) -> bool:
+    """Return whether a word may be in the text of a body."""
+    if len(body) < _LONG:
+        return word in body
+    if type(content) is dict and list not in map(type, content.values()):
+        # Vectors in base64: what little there is besides is looked at faster than the text.
+        return True
+    # Lists of numbers have almost no letters, and a letter is found fifty times as fast as a word.
+    at = -1
+    for _ in range(_LETTERS):
+        at = body.find(word[:1], at + 1)
+        if at < 0 or body.startswith(word, at):
+            return at >= 0
+    return body.find(word, at) >= 0
 
 
 def _holds_truth_value(content: Any) -> bool:
     if isinstance(content, dict):
         content = [value for name, value in content.items() if name != "correct"]
     return isinstance(content, bool) or (isinstance(content, list) and any(map(_holds_truth_value, content)))
+
+
+def _rows(value: list[Any], field: str) -> NDArray[Any]:
+    """Return lists of numbers as an array, in a third of the time that `_numbers` takes; all else is left to it."""
+    try:
+        row = struct.Struct(f"<{len(value[0])}d")
+        # It takes nothing but numbers, as many as are expected.
+        return np.frombuffer(b"".join([row.pack(*one) for one in value]), dtype="<f8").reshape(len(value), -1)
+    except (struct.error, TypeError, ValueError, OverflowError):
+        return _numbers(value, field)
 
 
 def _numbers(value: Any, field: str) -> NDArray[Any]:

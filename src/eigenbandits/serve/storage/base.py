@@ -111,7 +111,7 @@ class Database(ABC):
         """Delete a policy's snapshots after a position."""
 
     def checkpoint(self) -> None:  # noqa: B027 - most databases do so on their own
-        """Keep the database small and fast; called now and then, from any thread."""
+        """Start to make the database small and fast, and do not wait for it; called now and then."""
 
     def finish_checkpoint(self, connection: Connection) -> bool:
         """Finish a checkpoint between two transactions of the writer; return whether there was anything left to do."""

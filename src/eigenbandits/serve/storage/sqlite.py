@@ -7,29 +7,24 @@ import logging
 import os
 import re
 import sqlite3
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from eigenbandits.files import write_whole
 from eigenbandits.serve.errors import DamagedError, InUseError, StorageError
 from eigenbandits.serve.logs import log_event
+from eigenbandits.serve.storage import checkpoints
 from eigenbandits.serve.storage.base import Connection, Database, prepare
+from eigenbandits.serve.storage.checkpoints import Checkpoints, LogConnection
 from eigenbandits.serve.storage.table import Row
 from eigenbandits.serve.storage.turn import Turn
 
 SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
-# Bytes from which the write-ahead log is made to start over, and the bytes of its file that are kept: the commit that
-# starts over truncates a larger one, which takes a hundred milliseconds from 128 MiB on. Four times as many are kept,
-# so that the log of ordinary traffic is never truncated. `python -m benchmarks.serve.pieces` prints the times.
-LARGE_WAL, KEPT_WAL = 16 * 2**20, 64 * 2**20
-# A checkpoint is repeated until it takes less than this many seconds, but at most this many times.
-_PASSES, _SHORT = 10, 0.005
 # A database of an earlier version up to this many bytes is rewritten once, so that it can shrink from then on.
 _REWRITTEN = 256 * 2**20
-# Bytes of a page, and pages returned to the operating system at a time.
-_PAGE, _PAGES = 4096, 256
+# Pages returned to the operating system at a time.
+_PAGES = 256
 # Seconds a transaction waits for its turn, and milliseconds that a log which starts over waits for those who read it.
 _PATIENCE, _READERS = 10.0, 50
 # Beliefs kept per policy: a decider may be about to read the one before the latest.
@@ -38,10 +33,19 @@ _BELIEFS = 4
 _FILE = re.compile(r"\d+-(?P<number>\d+)\.eb")
 
 
-class SqliteConnection(Connection):
-    """One connection to the file."""
+class SqliteConnection(LogConnection):
+    """One connection to the file.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path
+        The file.
+    note
+        Told how many bytes of blobs each transaction has written.
+    """
+
+    def __init__(self, path: Path, note: Callable[[int], None] | None = None) -> None:
+        self._note, self._written = note, 0
         try:
             # The service itself makes sure that only one thread at a time uses a connection.
             self._raw = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
@@ -51,7 +55,7 @@ class SqliteConnection(Connection):
             # FULL: when a commit returns, it has reached the disk, not just the operating system.
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA wal_autocheckpoint = 0")
-            self._raw.execute(f"PRAGMA journal_size_limit = {KEPT_WAL}")
+            self._raw.execute(f"PRAGMA journal_size_limit = {checkpoints.KEPT_WAL}")
             self._turn = Turn(path.with_name("turn"), _PATIENCE)
         except sqlite3.Error as error:
             raise _failure(error) from error
@@ -69,6 +73,9 @@ class SqliteConnection(Connection):
         finally:
             if self._turn.taken and not self._raw.in_transaction:
                 self._turn.end()
+                if self._note is not None and self._written:
+                    self._note(self._written)
+                    self._written = 0
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one statement for each row."""
@@ -76,6 +83,7 @@ class SqliteConnection(Connection):
             self._raw.executemany(sql, rows)
         except sqlite3.Error as error:
             raise _failure(error) from error
+        self._written += sum(len(value) for row in rows for value in row if type(value) is bytes)
 
     def vacuum(self, pages: int) -> None:
         """Return free pages to the operating system; call it outside of a transaction."""
@@ -86,7 +94,7 @@ class SqliteConnection(Connection):
             raise _failure(error) from error
 
     def restart_log(self) -> None:
-        """Move the rest of the write-ahead log and make it start over; give up if another connection reads for long."""
+        """Move the rest of the log and make it start over; give up if another connection reads for long."""
         self.execute(f"PRAGMA busy_timeout = {_READERS}")
         # Without its turn, SQLite would look for a moment in which nobody writes, for seconds under load.
         self._turn.take()
@@ -133,8 +141,7 @@ class SqliteDatabase(Database):
         # The locked file of each lane that this process holds.
         self._lanes: dict[int, IO[bytes]] = {}
         self._administration: IO[bytes] | None = None
-        self._checkpointer: SqliteConnection | None = None
-        self._unfinished = False
+        self._checkpoints = self._new_checkpoints()
 
     @property
     def path(self) -> Path:
@@ -150,7 +157,7 @@ class SqliteDatabase(Database):
         """Open the database file; create it if missing."""
         if not self._prepared:
             self._create()
-        connection = SqliteConnection(self.path)
+        connection = SqliteConnection(self.path, self._checkpoints.note)
         if not self._prepared:
             try:
                 prepare(connection, SQL_TYPES)
@@ -203,9 +210,8 @@ class SqliteDatabase(Database):
         """Unlock."""
         self._drop_lanes()
         self._administration = None
-        if self._checkpointer is not None:
-            self._checkpointer.close()
-            self._checkpointer = None
+        self._checkpoints.close()
+        self._checkpoints = self._new_checkpoints()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -307,34 +313,15 @@ class SqliteDatabase(Database):
                 file.unlink(missing_ok=True)
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the database while the writer works.
-
-        The log starts over only once all of it has been moved, which never happens while a busy writer keeps adding to
-        it. So this moves most of the log, then what was added in the meantime, and so on until a pass takes almost no
-        time. `finish_checkpoint`, for which the writer pauses, moves the rest. If several processes use the database,
-        some of them always reads the log, so that it would never start over: before it gets too large, all writers wait
-        for a moment.
-        """
-        if self._checkpointer is None:
-            self._checkpointer = SqliteConnection(self.path)
-        large, pages = True, 0
-        for _ in range(_PASSES):
-            started = time.perf_counter()
-            ((_, pages, _),) = self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            large = pages * _PAGE > LARGE_WAL
-            if not large or time.perf_counter() - started < _SHORT:
-                break
-        self._unfinished = large
-        if pages * _PAGE > KEPT_WAL // 2:
-            self._checkpointer.restart_log()
+        """Move the write-ahead log into the database while the writer works, in a thread of its own."""
+        self._checkpoints.start()
 
     def finish_checkpoint(self, connection: Connection) -> bool:
         """Move the rest of the log while nothing is being written."""
-        if not self._unfinished:
-            return False
-        self._unfinished = False
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        return True
+        return self._checkpoints.finish(connection)
+
+    def _new_checkpoints(self) -> Checkpoints:
+        return Checkpoints(lambda: SqliteConnection(self.path))
 
     def shrink(self, connection: Connection) -> bool:
         """Return a batch of free pages to the operating system; return whether there was one."""

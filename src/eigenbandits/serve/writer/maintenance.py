@@ -6,12 +6,13 @@ import copy
 import logging
 import math
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from eigenbandits.serve.errors import StorageError
 from eigenbandits.serve.logs import log_event
 from eigenbandits.serve.storage.journal import Journal
 from eigenbandits.serve.storage.schema import ENDINGS
@@ -30,27 +31,41 @@ if TYPE_CHECKING:
 _EVERY = {"shrink": 60.0, "keys": 1.0, "expiry": 0.5, "checkpoint": 1.0, "history": 3600.0}
 # Seconds until it is checked again whether the snapshots have moved on.
 _LOOK = 5.0
-# Decisions that expire or are pruned in one transaction, so that requests never wait long.
+# Decisions that expire in one transaction, so that requests never wait long.
 _AT_ONCE = 200
-# Seconds for which deleting garbage may delay requests at a time, and limits of the number of rows derived from it.
+# Seconds for which deleting may delay requests at a time, and limits of the number of rows derived from it.
 _SWEEP, _FEWEST, _MOST = 0.01, 10, 5000
 
 
+class _Portion:
+    """How many rows are deleted or pruned at a time, adapted to the time that they take."""
+
+    def __init__(self) -> None:
+        self.rows = _AT_ONCE
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Time a block that deletes this many rows."""
+        started = time.perf_counter()
+        yield
+        factor = min(2.0, max(0.5, _SWEEP / max(time.perf_counter() - started, 1e-6)))
+        self.rows = min(_MOST, max(_FEWEST, int(factor * self.rows)))
+
+
 class Maintenance:
-    """The writer's duties; every method except `_store` and `_checkpoint` runs in its thread."""
+    """The writer's duties; every method except `_store` runs in its thread."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         # How many times expired decisions were looked for.
         self.rounds = 0
         self._next = dict.fromkeys(_EVERY, 0.0)
-        # Kind and id of deleted objects that still have rows, and the number of rows deleted at a time.
+        # Kind and id of deleted objects that still have rows.
         self.garbage: list[tuple[str, int]] = []
         self.unfinished: list[Catalogue] = []
-        self._rows = _AT_ONCE
+        self._swept, self._pruned, self._dropped = _Portion(), _Portion(), _Portion()
         self._shrinking = False
         self._storing: Future[None] | None = None
-        self._checkpointing: Future[None] | None = None
         # For each policy: when its last snapshot was taken, the positions of the last two stored, and when the next of
         # its decisions may expire.
         self._taken: dict[int, float] = {}
@@ -87,8 +102,8 @@ class Maintenance:
         if self._due("history", now):
             before = writer.clock.now() - 86400.0 * writer.settings.history_days
             writer.write(lambda journal: journal.drop_history(before))
-        if self._due("checkpoint", now) and (self._checkpointing is None or self._checkpointing.done()):
-            self._checkpointing = writer.background.submit(self._checkpoint)
+        if self._due("checkpoint", now):
+            writer.database.checkpoint()
         self._take_snapshot(now)
 
     def take_last_snapshots(self) -> None:
@@ -122,12 +137,10 @@ class Maintenance:
             log_event(message, logging.WARNING, seconds=round(jump, 1))
 
     def _sweep(self) -> None:
-        """Delete some of the garbage rows; their number is adapted to the time that this takes."""
+        """Delete some of the garbage rows."""
         kind, id_ = self.garbage[0]
-        started = time.perf_counter()
-        more = self._writer.write(lambda journal: journal.sweep(kind, id_, self._rows))
-        factor = min(2.0, max(0.5, _SWEEP / max(time.perf_counter() - started, 1e-6)))
-        self._rows = min(_MOST, max(_FEWEST, int(factor * self._rows)))
+        with self._swept.timed():
+            more = self._writer.write(lambda journal: journal.sweep(kind, id_, self._swept.rows))
         if not more:
             self.garbage.pop(0)
             self._next["shrink"] = 0.0
@@ -199,12 +212,16 @@ class Maintenance:
         older = stored[0]
         if hosted.head.pruned_through >= older:
             return
+        with self._pruned.timed():
+            self._prune_some(journal, hosted, older)
+
+    def _prune_some(self, journal: Journal, hosted: HostedPolicy, older: int) -> None:
         numbers: list[int] = []
         through = older
         for event in journal.events(hosted.id, hosted.head.pruned_through, older):
             if event.kind in ENDINGS:
                 numbers += decode_rewards(event.kind, event.content)[0]
-            if len(numbers) >= _AT_ONCE:
+            if len(numbers) >= self._pruned.rows:
                 through = event.position
                 self._next["expiry"] = 0.0
                 break
@@ -232,15 +249,10 @@ class Maintenance:
             return
         # Recently submitted rows must be in the log.
         self._writer.flush()
-        part = deletable(journal, hosted, stored[0], now - keep, keep)
+        part = deletable(journal, hosted, stored[0], now - keep, keep, self._dropped.rows)
         self._dropping[hosted.id] = part.next_at or now + _LOOK
         if part.numbers:
-            self._writer.write(lambda journal: journal.drop_log(hosted.id, part.numbers, part.through))
+            with self._dropped.timed():
+                self._writer.write(lambda journal: journal.drop_log(hosted.id, part.numbers, part.through))
             hosted.head.dropped_through = part.through
             self._dropping[hosted.id] = self._next["expiry"] = 0.0
-
-    def _checkpoint(self) -> None:
-        try:
-            self._writer.database.checkpoint()
-        except StorageError as error:
-            log_event("checkpoint failed", logging.WARNING, reason=str(error))

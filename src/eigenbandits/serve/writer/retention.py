@@ -9,9 +9,6 @@ from eigenbandits.serve.storage.schema import ENDINGS
 from eigenbandits.serve.writer.event_codec import HEAD, decode_rewards, list_place
 from eigenbandits.serve.writer.hosted_policy import HostedPolicy
 
-# The approximate number of decisions deleted in one transaction.
-_AT_ONCE = 100
-
 
 class Deletable(NamedTuple):
     """What can be deleted: decisions, and the events up to a position; and the time before which there is no more."""
@@ -21,7 +18,7 @@ class Deletable(NamedTuple):
     next_at: float
 
 
-def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float, keep: float) -> Deletable:
+def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float, keep: float, most: int) -> Deletable:
     """Return the next part of a log that can be deleted.
 
     A policy is rebuilt from a snapshot and the events after it, so nothing may be deleted that an event after the older
@@ -35,6 +32,8 @@ def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float,
         The time before which a decision must have ended.
     keep
         How many seconds a decision is kept after it has ended.
+    most
+        The approximate number of decisions to delete at a time.
     """
     numbers: list[int] = []
     through = hosted.head.dropped_through
@@ -49,7 +48,7 @@ def deletable(journal: Journal, hosted: HostedPolicy, older: int, before: float,
             break
         numbers += ended
         through = event.position
-        if len(numbers) >= _AT_ONCE:
+        if len(numbers) >= most:
             return Deletable(numbers, through, 0.0)
     # As far as the snapshots allow; they will move on.
     return Deletable(numbers, through, 0.0)

@@ -62,7 +62,7 @@ class Writer(CommandLoop):
     registry
         What requests see.
     background
-        Writes snapshots and checkpoints, one at a time.
+        Writes snapshots, one at a time.
     epoch
         The epoch of decisions made now; see `storage.schema.DecisionRow`.
     loaded
